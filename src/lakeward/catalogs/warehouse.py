@@ -1,0 +1,64 @@
+"""The embedded catalog: one SQLite file and a warehouse folder, shared with Spark's JdbcCatalog."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from lakeward.errors import DestinationError, StorageFull
+from lakeward.model.spec import CatalogSpec
+
+BUSY_SECONDS = 30
+"""How long a writer waits for another one's transaction before it gives up."""
+
+
+def embedded_catalog(name: str, catalog_file: Path, warehouse: Path) -> CatalogSpec:
+    """Describe the catalog in `catalog_file`; both paths must be absolute."""
+    return CatalogSpec(
+        name,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{catalog_file}?timeout={BUSY_SECONDS}",
+            "warehouse": warehouse.as_uri(),
+            # Spark's JdbcCatalog reads the same two tables in this version.
+            "schema_version": "v1",
+        },
+    )
+
+
+def create_warehouse(catalog_file: Path, warehouse: Path) -> None:
+    """Make both places exist and be fit for several processes."""
+    try:
+        warehouse.mkdir(parents=True, exist_ok=True)
+        catalog_file.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(warehouse, os.W_OK):
+            raise PermissionError(13, "Permission denied", str(warehouse))
+        with sqlite3.connect(catalog_file, timeout=BUSY_SECONDS) as database:
+            # Readers and a writer at the same time; the setting stays in the file.
+            database.execute("PRAGMA journal_mode=WAL")
+    except OSError as failure:
+        kind = StorageFull if failure.errno == 28 else DestinationError
+        raise kind(
+            f"The warehouse cannot be written: {failure.strerror}",
+            where=str(failure.filename or warehouse),
+            next_step="Set LAKEWARD_HOME to a folder you can write.",
+        ) from failure
+    except sqlite3.Error as failure:
+        raise DestinationError(
+            f"The catalog file cannot be used: {failure}",
+            where=str(catalog_file),
+            next_step="Move the file away, or set LAKEWARD_HOME to another folder.",
+        ) from failure
+
+
+def spark_catalog_settings(name: str, catalog_file: Path, warehouse: Path) -> dict[str, str]:
+    """Return the Spark settings that open the same catalog under the same name."""
+    prefix = f"spark.sql.catalog.{name}"
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:{catalog_file}?busy_timeout={BUSY_SECONDS * 1000}",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": warehouse.as_uri(),
+    }
