@@ -100,7 +100,7 @@ def _whole(env: Mapping[str, str], name: str, default: int, allowed: range) -> i
     text = env.get(name) or str(default)
     if not text.isascii() or not text.isdigit() or int(text) not in allowed:
         raise UsageError(
-            f"{name} must be a whole number from {allowed.start} to {allowed.stop - 1}, not {text!r}",
+            f"{name} must be from {allowed.start} to {allowed.stop - 1}, not {text!r}",
             where="environment",
             next_step=f"Set {name}, or unset it for {default}.",
         )

@@ -24,7 +24,8 @@ def run_reporting_failures(command: click.Command) -> NoReturn:
     except KeyboardInterrupt:
         _stop("interrupted", "Interrupted", INTERRUPTED)
     except click.ClickException as wrong:
-        hint = f" Try '{wrong.ctx.command_path} --help'." if _has_context(wrong) else ""
+        context = getattr(wrong, "ctx", None)
+        hint = f" Try '{context.command_path} --help'." if context is not None else ""
         _stop("UsageError", f"{wrong.format_message().rstrip('.')}.{hint}", 2)
     except LakewardError as failure:
         _stop(type(failure).__name__, str(failure), failure.exit_code)
@@ -48,10 +49,6 @@ def explain_os_error(failure: OSError) -> LakewardError:
         where=where,
         next_step="Check the path and its permissions.",
     )
-
-
-def _has_context(wrong: click.ClickException) -> bool:
-    return getattr(wrong, "ctx", None) is not None
 
 
 def _stop(kind: str, message: str, code: int) -> NoReturn:

@@ -73,7 +73,7 @@ class Output:
         """Show a progress bar on a terminal; yields a function that takes what was done so far."""
         if self.as_json or not sys.stderr.isatty():
             self.say(label)
-            yield lambda done: None
+            yield lambda _done: None
             return
         from rich.progress import (
             BarColumn,
