@@ -98,6 +98,6 @@ def explain(error: KafkaError, where: str) -> LakewardError:
         return OffsetsLost(
             f"Kafka no longer has these offsets: {error.str()}",
             where=where,
-            next_step="Retention has overtaken the job; decide with: lakeward job show.",
+            next_step="Retention has overtaken the reader, or the log was cut short.",
         )
     return SourceError(f"Kafka refused: {error.str()}", where=where)

@@ -1,0 +1,162 @@
+"""One cycle of one job: the way of a record, from Kafka into the tables.
+
+1. position    what the tables say is committed
+2. plan        which offsets come next
+3. run         tasks read, decode and write files
+4. check again Kafka is still the one we planned with
+5. commit      dead letters first, the data table with the position last
+6. publish     show the position to Kafka's tools
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lakeward.errors import JobStopped, LakewardError
+from lakeward.job.checks import check_log_starts, check_same_cluster, check_same_topics
+from lakeward.job.run import Runner
+from lakeward.job.task import Work
+from lakeward.kafka.offsets import KafkaOffsets
+from lakeward.model.ledger import Ledger, ranges_between
+from lakeward.model.offsets import Batch, TopicPartition
+from lakeward.model.outcome import Applied, TaskResult, merge
+from lakeward.model.plan import cut, plan_batch
+from lakeward.model.spec import JobSpec
+from lakeward.sinks.iceberg.founding import Origin
+from lakeward.sinks.iceberg.sink import IcebergSink, JobState, Pin
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A batch that is in the tables."""
+
+    batch: Batch
+    result: TaskResult
+    ledger: Ledger
+    lag: int
+    """Records that still wait in Kafka."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One job's coordinator: its parts, and what it knows from its last cycle."""
+
+    spec: JobSpec
+    kafka: KafkaOffsets
+    sink: IcebergSink
+    runner: Runner
+    clock: Callable[[], int] = field(default=lambda: time.time_ns() // 1_000_000)
+    _state: JobState | None = None
+    _record_bytes: float = 0.0
+    _ends: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Claim the job's tables; on a first start give them their ledger."""
+        self._state = self.sink.start(self._origin)
+        check_same_cluster(self._state.ledger, self.kafka.cluster_id())
+
+    def cycle(self) -> Committed | None:
+        """Move one batch into the tables; None if nothing waits or the table went another way."""
+        state = self._position()
+        batch, pin = self._plan(state)
+        if batch is None:
+            return None
+        work = self._work(state, pin)
+        result = merge(self.runner.run(work, batch))
+        self._check_again(state, batch)
+        outcome = self.sink.commit(state, batch, result, pin)
+        self._state = None
+        if not isinstance(outcome, Applied):
+            log.info("job %s: batch planned again: %s", self.spec.name, outcome.reason)
+            return None
+        return self._publish(batch, result)
+
+    def lag(self) -> int:
+        """Return how many records wait in Kafka, as seen when the last batch was planned."""
+        positions = self._position().ledger.positions()
+        return sum(
+            max(0, end - (positions[where].offset if where in positions else 0))
+            for where, end in self._ends.items()
+        )
+
+    def forget(self) -> None:
+        """Read the tables again before the next cycle: something went wrong."""
+        self._state = None
+
+    def _position(self) -> JobState:
+        if self._state is None:
+            self._state = self.sink.read()
+            check_same_cluster(self._state.ledger, self.kafka.cluster_id())
+        return self._state
+
+    def _plan(self, state: JobState) -> tuple[Batch | None, Pin]:
+        half_done = state.half_done
+        if half_done is not None:
+            return self._finish(state, half_done)
+        topics = self.kafka.topics(self.spec.source.topics)
+        check_same_topics(state.ledger, topics)
+        partitions = [TopicPartition(name, p) for name in topics for p in topics[name].partitions]
+        known = state.ledger.positions()
+        starts = self.kafka.starts(where for where in partitions if where not in known)
+        self._ends = self.kafka.ends(partitions)
+        positions = state.ledger.with_partitions(starts).positions()
+        limits = self.spec.limits
+        batch = plan_batch(positions, self._ends, limits, self.runner.cores, self._record_bytes)
+        schema_id = state.anchor.table.metadata.current_schema_id
+        return batch, Pin(self.spec.revision, self.clock(), schema_id)
+
+    def _finish(self, state: JobState, half_done: Ledger) -> tuple[Batch, Pin]:
+        """Plan exactly the batch whose dead letters are in and whose rows are not."""
+        if half_done.revision != self.spec.revision:
+            raise JobStopped(
+                f"Job {self.spec.name} changed while a batch was half committed",
+                where=f"table {state.letters.name}, revision {half_done.revision}",
+                next_step="Restore the connector's configuration; change it once it runs.",
+            )
+        batch = cut(ranges_between(state.ledger, half_done), self.spec.limits, self.runner.cores)
+        return batch, Pin(half_done.revision, half_done.as_of, half_done.schema_id)
+
+    def _work(self, state: JobState, pin: Pin) -> Work:
+        rows, letters = self.sink.targets(state, pin.schema_id)
+        positions = state.letters.known().positions()
+        return Work(
+            self.spec.source,
+            rows,
+            letters,
+            {where: position.offset for where, position in positions.items()},
+            self.spec.max_record_bytes,
+            self.spec.metadata_columns,
+            self.spec.limits.buffer_bytes,
+        )
+
+    def _check_again(self, state: JobState, batch: Batch) -> None:
+        topics = self.kafka.topics(self.spec.source.topics)
+        check_same_topics(state.ledger, topics)
+        check_log_starts(batch, self.kafka.starts(part.where for part in batch.ranges))
+
+    def _publish(self, batch: Batch, result: TaskResult) -> Committed:
+        ledger = self._position().ledger
+        if result.records:
+            self._record_bytes = max(1.0, result.bytes_read / result.records)
+        try:
+            self.kafka.publish_group(self.spec.group, ledger.positions())
+        except LakewardError as failure:
+            # The table has the truth; the next cycle shows it to Kafka again.
+            log.warning("job %s: position not shown to Kafka: %s", self.spec.name, failure)
+        return Committed(batch, result, ledger, self.lag())
+
+    def _origin(self) -> Origin:
+        topics = self.kafka.topics(self.spec.source.topics)
+        partitions = [TopicPartition(name, p) for name in topics for p in topics[name].partitions]
+        from_end = self.spec.source.start == "latest"
+        return Origin(
+            self.kafka.cluster_id(),
+            {name: topic.id for name, topic in topics.items()},
+            self.kafka.ends(partitions) if from_end else self.kafka.starts(partitions),
+            self.kafka.group_positions(self.spec.group),
+        )

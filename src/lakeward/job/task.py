@@ -1,0 +1,109 @@
+"""What a task does with its slices: read, decode, write. Runs wherever Spark puts it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lakeward.catalogs.tables import from_iceberg
+from lakeward.kafka.read import SliceReader
+from lakeward.model.fields import Struct
+from lakeward.model.offsets import Position, Slice, TopicPartition
+from lakeward.model.outcome import TaskResult
+from lakeward.model.spec import SourceSpec
+from lakeward.records.arrow import arrow_schema
+from lakeward.records.chunk import Chunk
+from lakeward.records.dead_letters import letters_table
+from lakeward.records.decode_json import Decoded, JsonDecoder
+from lakeward.sinks.iceberg.files import FileSet, FileTarget
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every task of a batch must know. Travels to executors."""
+
+    source: SourceSpec
+    rows: FileTarget
+    letters: FileTarget
+    letters_from: Mapping[TopicPartition, int]
+    """Dead letters below these offsets are already in their table."""
+    max_record_bytes: int
+    metadata_columns: bool
+    buffer_bytes: int
+
+
+def run_task(work: Work, slices: Sequence[Slice]) -> TaskResult:
+    """Read the slices, store what fits, set aside what does not, and report."""
+    result = TaskResult()
+    reader = _reader(work.source.bootstrap_servers, tuple(sorted(work.source.client.items())))
+    decoder = _decoder(from_iceberg(work.rows.schema), work.max_record_bytes, work.metadata_columns)
+    rows = FileSet(work.rows, work.buffer_bytes)
+    letters = FileSet(work.letters, work.buffer_bytes)
+    for part in slices:
+        result.ends[part.where] = Position(part.end, part.leader_epoch)
+        for chunk in _timed(reader.read(part), result):
+            with _stage(result, "decode"):
+                decoded = decoder.decode(chunk)
+            with _stage(result, "write"):
+                rows.add(decoded.rows)
+                _add_letters(letters, decoded, work)
+            _count(result, part, chunk, decoded)
+    with _stage(result, "write"):
+        result.data_files += rows.finish()
+        result.letter_files += letters.finish()
+    return result
+
+
+def _add_letters(letters: FileSet, decoded: Decoded, work: Work) -> None:
+    fresh = [
+        letter
+        for letter in decoded.letters
+        if letter.offset >= work.letters_from.get(TopicPartition(letter.topic, letter.partition), 0)
+    ]
+    if fresh:
+        schema = arrow_schema(from_iceberg(work.letters.schema))
+        letters.add(letters_table(fresh, schema))
+
+
+def _count(result: TaskResult, part: Slice, chunk: Chunk, decoded: Decoded) -> None:
+    result.rows += decoded.rows.num_rows
+    result.tombstones += decoded.tombstones
+    result.rejected.update(str(letter.reason) for letter in decoded.letters)
+    result.drift += decoded.drift
+    result.bytes_read += sum(len(value) for value in chunk.values if value is not None)
+    if len(chunk):
+        newest = int(chunk.timestamps.max())
+        result.newest = max(result.newest, newest)
+        known = result.newest_by_partition.get(part.where, -1)
+        result.newest_by_partition[part.where] = max(known, newest)
+        result.ends[part.where] = Position(part.end, chunk.leader_epoch)
+
+
+def _timed(chunks: Iterator[Chunk], result: TaskResult) -> Iterator[Chunk]:
+    while True:
+        with _stage(result, "read"):
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
+
+
+@contextmanager
+def _stage(result: TaskResult, name: str) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    result.seconds[name] += time.perf_counter() - started  # type: ignore[assignment]
+
+
+@lru_cache(maxsize=8)
+def _decoder(fields: Struct, max_record_bytes: int, metadata_columns: bool) -> JsonDecoder:
+    return JsonDecoder(fields, max_record_bytes, metadata_columns=metadata_columns)
+
+
+@lru_cache(maxsize=4)
+def _reader(bootstrap_servers: str, client: tuple[tuple[str, str], ...]) -> SliceReader:
+    """Keep one consumer per cluster in a worker process: connecting costs more than a slice."""
+    return SliceReader(bootstrap_servers, dict(client))

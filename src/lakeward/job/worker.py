@@ -1,0 +1,64 @@
+"""One Spark application that runs several jobs: a coordinator thread each."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from lakeward.catalogs.open import open_catalog
+from lakeward.job.coordinator import Coordinator
+from lakeward.job.cycle import Job
+from lakeward.job.progress import Progress, write_progress
+from lakeward.job.run import Runner, SparkRunner
+from lakeward.kafka.offsets import KafkaOffsets
+from lakeward.model.spec import JobSpec
+from lakeward.session import build_session
+from lakeward.sinks.iceberg.sink import IcebergSink
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 4.0
+"""Seconds a coordinator gets to end its cycle; an unfinished one is simply not committed."""
+
+
+def build_job(spec: JobSpec, runner: Runner, stop: threading.Event) -> Job:
+    """Put a job together from its specification."""
+    sink = IcebergSink(spec, open_catalog(spec.catalog), lambda seconds: _pause(stop, seconds))
+    return Job(spec, KafkaOffsets(spec.source), sink, runner)
+
+
+def run_worker(
+    specs: Sequence[JobSpec],
+    master: str,
+    java_home: Path,
+    progress: Path,
+    stop: threading.Event,
+) -> list[Progress]:
+    """Run jobs until `stop` is set or all have ended; return how each of them ended."""
+    session = build_session("lakeward-worker", master, java_home)
+    runners = [SparkRunner(session.sparkContext, spec.name) for spec in specs]
+    coordinators = [
+        Coordinator(build_job(spec, runner, stop), stop, lambda p: write_progress(progress, p))
+        for spec, runner in zip(specs, runners, strict=True)
+    ]
+    threads = [
+        threading.Thread(target=coordinator.run, name=coordinator.progress.name, daemon=True)
+        for coordinator in coordinators
+    ]
+    for thread in threads:
+        thread.start()
+    while not stop.wait(0.2) and any(thread.is_alive() for thread in threads):
+        pass
+    stop.set()
+    for runner in runners:
+        runner.cancel()
+    for thread in threads:
+        thread.join(PATIENCE / len(threads))
+    session.stop()
+    return [coordinator.progress for coordinator in coordinators]
+
+
+def _pause(stop: threading.Event, seconds: float) -> None:
+    stop.wait(seconds)

@@ -1,0 +1,108 @@
+"""What Kafka knows about our topics: ids, partitions, first and last offsets, group positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicCollection
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import OffsetSpec
+
+from lakeward.errors import TopicMissing
+from lakeward.kafka.client import explained, open_admin
+from lakeward.model.offsets import Position, TopicPartition
+from lakeward.model.spec import SourceSpec
+
+PATIENCE = 15.0
+"""Seconds we give a broker to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic as Kafka describes it now."""
+
+    id: str
+    partitions: tuple[int, ...]
+
+
+class KafkaOffsets:
+    """Answers where topics begin and end; holds one admin connection."""
+
+    def __init__(self, source: SourceSpec) -> None:
+        self._source = source
+        self._where = f"brokers {source.bootstrap_servers}"
+        self._admin = open_admin(source.bootstrap_servers, source.client)
+
+    def cluster_id(self) -> str:
+        """Return the id of the cluster we are connected to."""
+        with explained(self._where):
+            future = self._admin.describe_cluster(request_timeout=PATIENCE)
+            return str(future.result().cluster_id)
+
+    def topics(self, names: Sequence[str]) -> dict[str, TopicState]:
+        """Describe topics; TopicMissing names the first that does not exist."""
+        with explained(self._where):
+            described = self._admin.describe_topics(
+                TopicCollection(list(names)), request_timeout=PATIENCE
+            )
+        states = {}
+        for name, future in described.items():
+            with explained(f"topic {name}, {self._where}"):
+                topic = future.result()
+            states[name] = TopicState(
+                str(topic.topic_id), tuple(sorted(part.id for part in topic.partitions))
+            )
+        missing = [name for name in names if not states[name].partitions]
+        if missing:
+            raise TopicMissing(f"The topic {missing[0]} has no partitions yet", where=self._where)
+        return states
+
+    def starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the first offset Kafka still has of each partition."""
+        return self._list(partitions, OffsetSpec.earliest())
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return each partition's last stable offset: beyond it a transaction is still open."""
+        return self._list(partitions, OffsetSpec.latest())
+
+    def _list(
+        self, partitions: Iterable[TopicPartition], wanted: OffsetSpec
+    ) -> dict[TopicPartition, int]:
+        request: dict[Any, Any] = {
+            KafkaPartition(where.topic, where.partition): wanted for where in partitions
+        }
+        if not request:
+            return {}
+        with explained(self._where):
+            futures = self._admin.list_offsets(
+                request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=PATIENCE
+            )
+            return {
+                TopicPartition(part.topic, part.partition): future.result().offset
+                for part, future in futures.items()
+            }
+
+    def group_positions(self, group: str) -> dict[TopicPartition, int]:
+        """Return the offsets a consumer group has committed for our topics."""
+        with explained(f"group {group}, {self._where}"):
+            request = [ConsumerGroupTopicPartitions(group)]
+            futures = self._admin.list_consumer_group_offsets(request, request_timeout=PATIENCE)
+            found = futures[group].result()
+        return {
+            TopicPartition(part.topic, part.partition): part.offset
+            for part in found.topic_partitions or ()
+            if part.offset >= 0 and part.topic in self._source.topics
+        }
+
+    def publish_group(self, group: str, positions: Mapping[TopicPartition, Position]) -> None:
+        """Show positions to Kafka's tools as the offsets of a consumer group."""
+        parts = [
+            KafkaPartition(where.topic, where.partition, position.offset)
+            for where, position in positions.items()
+        ]
+        with explained(f"group {group}, {self._where}"):
+            request = [ConsumerGroupTopicPartitions(group, parts)]
+            futures = self._admin.alter_consumer_group_offsets(request, request_timeout=PATIENCE)
+            futures[group].result()

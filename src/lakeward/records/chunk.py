@@ -1,0 +1,28 @@
+"""A chunk of one partition's records, as read: the unit the decoder works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive records of one partition. Values are as Kafka gave them; None is a tombstone."""
+
+    topic: str
+    partition: int
+    offsets: npt.NDArray[np.int64]
+    timestamps: npt.NDArray[np.int64]
+    """Kafka timestamps in ms, -1 where a record has none."""
+    values: Sequence[bytes | None]
+    key: Callable[[int], bytes | None]
+    """Returns the key of the record at an index; only dead letters ask for it."""
+    leader_epoch: int = -1
+    """Leader epoch of the last record, -1 if the broker does not say."""
+
+    def __len__(self) -> int:
+        return len(self.values)

@@ -1,0 +1,52 @@
+"""The only place that builds a SparkSession."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SETTINGS = {
+    # Everything stays on this machine unless the master says otherwise.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
+    # Rows never pass through the JVM, so it needs little memory.
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m",
+    "spark.python.daemon.module": "lakeward.job.daemon",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "ERROR",
+}
+
+
+def build_session(
+    name: str,
+    master: str,
+    java_home: Path,
+    jars: Sequence[Path] = (),
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start Spark, or return the session that runs already."""
+    os.environ["JAVA_HOME"] = str(java_home)
+    # Without this, workers take whatever python3 comes first on the PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name).master(master)
+    settings = {**_SETTINGS, **(extra or {})}
+    if jars:
+        settings["spark.jars"] = ",".join(str(jar) for jar in jars)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    return session

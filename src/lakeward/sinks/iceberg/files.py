@@ -1,0 +1,172 @@
+"""Write rows as Iceberg data files: partitioned, sized, with full column metrics."""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.io import load_file_io
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
+
+from lakeward.errors import DestinationUnavailable, StorageFull
+from lakeward.sinks.iceberg.metrics import Metrics
+from lakeward.sinks.iceberg.parquet import ParquetOptions, parquet_options
+from lakeward.sinks.iceberg.partition import folder, split
+
+OPEN_FILES = 64
+"""Files kept open at once; beyond, the one idle longest is finished, so memory stays bounded."""
+
+
+@dataclass(frozen=True)
+class FileTarget:
+    """Everything a task must know to write files of a table. Travels to executors."""
+
+    table: str
+    location: str
+    schema: Schema
+    spec: PartitionSpec
+    properties: Mapping[str, str]
+    storage: Mapping[str, str]
+
+    @cached_property
+    def options(self) -> ParquetOptions:
+        return parquet_options(self.properties, self.table)
+
+    @cached_property
+    def data_path(self) -> str:
+        return (self.properties.get("write.data.path") or f"{self.location}/data").rstrip("/")
+
+
+class FileSet:
+    """Collects rows and writes them as data files; holds the rows not yet written."""
+
+    def __init__(self, target: FileTarget, buffer_bytes: int) -> None:
+        self._target = target
+        self._storage = load_file_io(dict(target.storage), target.location)
+        self._limit = buffer_bytes
+        self._rows: list[pa.Table] = []
+        self._bytes = 0
+        self._open: OrderedDict[tuple[Any, ...], _OpenFile] = OrderedDict()
+        self._done: list[DataFile] = []
+        self._metrics = Metrics(target.schema, target.properties)
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows; writes when the buffer is full."""
+        if rows.num_rows:
+            self._rows.append(rows)
+            self._bytes += rows.nbytes
+            if self._bytes >= self._limit:
+                self._write()
+
+    def finish(self) -> list[DataFile]:
+        """Write what is left and return every file."""
+        self._write()
+        for file in self._open.values():
+            self._close(file)
+        self._open.clear()
+        return self._done
+
+    def _write(self) -> None:
+        if not self._rows:
+            return
+        rows = pa.concat_tables(self._rows).combine_chunks()
+        self._rows, self._bytes = [], 0
+        with _storage_errors(self._target.table):
+            for values, part in split(rows, self._target.spec, self._target.schema):
+                self._append(values, part)
+
+    def _append(self, values: Record, rows: pa.Table) -> None:
+        options = self._target.options
+        # Steps of the target size, uncompressed: a file never grows far past its target.
+        step = _rows_of(rows, options.target_file_bytes)
+        group = min(_rows_of(rows, options.row_group_bytes), options.row_group_rows)
+        for start in range(0, rows.num_rows, step):
+            file = self._file(values, rows.schema)
+            file.writer.write_table(rows.slice(start, step), row_group_size=group)
+            if file.sink.tell() >= options.target_file_bytes:
+                self._close(self._open.pop(_key(values)))
+
+    def _file(self, values: Record, schema: pa.Schema) -> _OpenFile:
+        key = _key(values)
+        if key not in self._open:
+            if len(self._open) >= OPEN_FILES:
+                self._close(self._open.popitem(last=False)[1])
+            self._open[key] = self._start(values, schema)
+        self._open.move_to_end(key)
+        return self._open[key]
+
+    def _start(self, values: Record, schema: pa.Schema) -> _OpenFile:
+        target = self._target
+        place = folder(values, target.spec, target.schema)
+        name = f"{uuid.uuid4()}.parquet"
+        path = "/".join(part for part in (target.data_path, place, name) if part)
+        sink = self._storage.new_output(path).create(overwrite=False)
+        writer = pq.ParquetWriter(sink, schema, **target.options.writer)
+        return _OpenFile(path, values, sink, writer)
+
+    def _close(self, file: _OpenFile) -> None:
+        with _storage_errors(file.path):
+            file.writer.close()
+            size = file.sink.tell()
+            file.sink.close()
+        statistics = self._metrics.of(file.writer.writer.metadata)
+        self._done.append(
+            DataFile.from_args(
+                content=DataFileContent.DATA,
+                file_path=file.path,
+                file_format=FileFormat.PARQUET,
+                partition=file.values,
+                file_size_in_bytes=size,
+                sort_order_id=None,
+                spec_id=self._target.spec.spec_id,
+                equality_ids=None,
+                key_metadata=None,
+                **statistics.to_serialized_dict(),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFile:
+    path: str
+    values: Record
+    sink: Any
+    writer: pq.ParquetWriter
+
+
+def _rows_of(rows: pa.Table, size: int) -> int:
+    return max(1, int(size / max(1.0, rows.nbytes / rows.num_rows)))
+
+
+def _key(values: Record) -> tuple[Any, ...]:
+    return tuple(values[index] for index in range(len(values)))
+
+
+@contextmanager
+def _storage_errors(where: str) -> Iterator[None]:
+    """Tell a full or unreachable store from a bug of ours: only the first is worth a retry."""
+    try:
+        yield
+    except OSError as failure:
+        if failure.errno == errno.ENOSPC or "No space left" in str(failure):
+            raise StorageFull(
+                "No space left in the warehouse",
+                where=where,
+                next_step="Free some space; the job goes on by itself.",
+            ) from failure
+        raise DestinationUnavailable(
+            f"The warehouse cannot be written: {failure}",
+            where=where,
+            next_step="The job tries again; check the storage if this goes on.",
+        ) from failure

@@ -1,0 +1,260 @@
+"""A job's tables in an Iceberg catalog: found, claimed, read and committed to."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.manifest import DataFile
+
+from lakeward.errors import DestinationUnavailable, Fenced, JobStopped, TableMissing
+from lakeward.model.ledger import Ledger, half_done, next_epoch
+from lakeward.model.offsets import Batch, Position, TopicPartition
+from lakeward.model.outcome import Applied, Outcome, TaskResult
+from lakeward.model.spec import JobSpec
+from lakeward.schemas.dead_letter import DEAD_LETTER, SUFFIX
+from lakeward.sinks.iceberg.commit import Change, commit, create_with_ledger
+from lakeward.sinks.iceberg.files import FileTarget
+from lakeward.sinks.iceberg.founding import Origin, check_suitable, first_ledger
+from lakeward.sinks.iceberg.notes import summary
+from lakeward.sinks.iceberg.state import TableState, read_state
+
+CLAIM_ATTEMPTS = 20
+COMMIT_ATTEMPTS = 50
+FILES_STAY_FRESH = 3600.0
+"""Seconds after which files are written anew: orphan removal might be after the old ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """Both tables of a job, read at one moment. The anchor's ledger is the job's position."""
+
+    anchor: TableState
+    letters: TableState
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.anchor.known()
+
+    @property
+    def half_done(self) -> Ledger | None:
+        """The ledger of a batch whose dead letters are committed and whose rows are not."""
+        return half_done(self.ledger, [self.letters.known()])
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What the verdicts of a batch depend on besides the bytes; a re-run must use the same."""
+
+    revision: str
+    as_of: int
+    schema_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """The table went another way; the batch is planned again from what it says now."""
+
+    reason: str
+
+
+class IcebergSink:
+    """Commits a job's batches; holds the epoch it claimed and the state it last read."""
+
+    def __init__(self, spec: JobSpec, catalog: Catalog, pause: Callable[[float], None]) -> None:
+        self._spec = spec
+        self._catalog = catalog
+        self._pause = pause
+        self._letters_name = spec.table.beside(SUFFIX)
+        self.epoch = 0
+        self.conflicts = 0
+        """Conflicts in a row; many of them mean that somebody else commits all the time."""
+
+    def start(self, origin: Callable[[], Origin]) -> JobState:
+        """Find the job's tables, give them a ledger if this is a first start, and claim them."""
+        for attempt in range(CLAIM_ATTEMPTS):
+            state = self._find_or_found(origin)
+            if state is not None and self._claim(state):
+                return self.read()
+            self._back_off(attempt)
+        raise DestinationUnavailable(
+            f"The tables of job {self._spec.name} could not be claimed",
+            where=f"table {self._spec.table}, {CLAIM_ATTEMPTS} attempts",
+            next_step="Check that no other coordinator keeps claiming the same job.",
+        )
+
+    def read(self) -> JobState:
+        """Read both tables, check them, and make sure that we still own them."""
+        anchor = read_state(self._catalog, self._spec.table, self._spec.name)
+        letters = read_state(self._catalog, self._letters_name, self._spec.name)
+        if anchor is None or letters is None:
+            gone = self._spec.table if anchor is None else self._letters_name
+            raise JobStopped(
+                f"The table {gone} was dropped while the job ran",
+                next_step="Bring it back, or restart the job to begin with a new one.",
+            )
+        for state in (anchor, letters):
+            if state.known().epoch > self.epoch:
+                raise Fenced(
+                    f"Job {self._spec.name} was taken over by another coordinator",
+                    where=f"table {state.name}: epoch {state.known().epoch}, ours {self.epoch}",
+                    next_step="Nothing to do if that was intended.",
+                )
+        return JobState(anchor, letters)
+
+    def targets(self, state: JobState, schema_id: int) -> tuple[FileTarget, FileTarget]:
+        """Describe both tables to the tasks that write their files."""
+        return (
+            self._target(state.anchor, schema_id),
+            self._target(state.letters, state.letters.table.metadata.current_schema_id),
+        )
+
+    def commit(
+        self, state: JobState, batch: Batch, result: TaskResult, pin: Pin
+    ) -> Applied | Discarded:
+        """Commit a batch: dead letters first, the anchor last."""
+        commit_id = str(uuid.uuid4())
+        written = time.monotonic()
+
+        def advanced(ledger: Ledger) -> Ledger:
+            return self._advanced(ledger, batch, result, pin, commit_id, state.ledger.batch + 1)
+
+        notes = summary(self._spec.name, commit_id, batch, result)
+        if result.letter_files:
+            outcome = self._settle(state.letters, advanced, result.letter_files, notes, written)
+            if isinstance(outcome, Discarded):
+                return outcome
+        return self._settle(state.anchor, advanced, result.data_files, notes, written)
+
+    def _settle(
+        self,
+        before: TableState,
+        advanced: Callable[[Ledger], Ledger],
+        files: Sequence[object],
+        notes: Mapping[str, str],
+        written: float,
+    ) -> Applied | Discarded:
+        """Commit to one table; on anything but a yes, read again and decide from what it says."""
+        current = before
+        wanted = advanced(before.known())
+        for attempt in range(COMMIT_ATTEMPTS):
+            data_files = [file for file in files if isinstance(file, DataFile)]
+            change = Change(advanced(current.known()), data_files, notes)
+            outcome = self._send(current, change)
+            state = self.read()
+            current = state.anchor if before.name == self._spec.table else state.letters
+            if current.known().commit_id == wanted.commit_id:
+                self.conflicts = 0
+                return Applied(current.known().snapshot_id)
+            self.conflicts += 1
+            reason = _moved(before, current)
+            if reason or time.monotonic() - written > FILES_STAY_FRESH:
+                return Discarded(reason or "files grew too old")
+            self._back_off(attempt)
+        return Discarded(f"{COMMIT_ATTEMPTS} attempts, last outcome {outcome}")
+
+    def _send(self, state: TableState, change: Change) -> Outcome:
+        return commit(self._catalog, state.table, change, self._spec.limits.commit_timeout)
+
+    def _find_or_found(self, origin: Callable[[], Origin]) -> JobState | None:
+        """Return both tables with their ledgers; None if one was just made and must be re-read."""
+        anchor = read_state(self._catalog, self._spec.table, self._spec.name)
+        if anchor is None:
+            raise TableMissing(
+                f"The table {self._spec.table} does not exist",
+                where=f"catalog {self._catalog.name}, job {self._spec.name}",
+                next_step="Create it with: lakeward init.",
+            )
+        check_suitable(anchor.table, self._spec)
+        if anchor.ledger is None:
+            ledger = first_ledger(anchor, self._spec, origin(), (str(self._letters_name),))
+            self._send(anchor, Change(ledger))
+            return None
+        letters = read_state(self._catalog, self._letters_name, self._spec.name)
+        if letters is not None and letters.ledger is not None:
+            return JobState(anchor, letters)
+        beginning = replace(anchor.ledger, tables=None, commit_id=str(uuid.uuid4()))
+        if letters is None:
+            timeout = self._spec.limits.commit_timeout
+            create_with_ledger(self._catalog, self._letters_name, DEAD_LETTER, beginning, timeout)
+        elif letters.empty:
+            self._send(letters, Change(beginning))
+        else:
+            raise JobStopped(
+                f"The table {self._letters_name} has rows but no ledger of job {self._spec.name}",
+                next_step="Rename or drop it; the job creates its own.",
+            )
+        return None
+
+    def _claim(self, state: JobState) -> bool:
+        """Take the next epoch on every table, the anchor last.
+
+        That dooms whatever a predecessor has in flight, on any of them.
+        """
+        epoch = next_epoch([state.letters.known(), state.ledger])
+        for table in (state.letters, state.anchor):
+            ledger = replace(
+                table.known(), epoch=epoch, commit_id=str(uuid.uuid4()), written_at=_now()
+            )
+            if not isinstance(self._send(table, Change(ledger)), Applied):
+                return False
+        self.epoch = epoch
+        return True
+
+    def _advanced(
+        self,
+        ledger: Ledger,
+        batch: Batch,
+        result: TaskResult,
+        pin: Pin,
+        commit_id: str,
+        number: int,
+    ) -> Ledger:
+        starts = {part.where: part.start for part in batch.ranges}
+        ends: dict[TopicPartition, Position] = {
+            part.where: Position(part.end, result.ends[part.where].leader_epoch)
+            for part in batch.ranges
+        }
+        return replace(
+            ledger.with_partitions(starts).advanced(ends),
+            epoch=self.epoch,
+            batch=number,
+            commit_id=commit_id,
+            revision=pin.revision,
+            as_of=pin.as_of,
+            schema_id=pin.schema_id,
+            written_at=_now(),
+        )
+
+    def _target(self, state: TableState, schema_id: int) -> FileTarget:
+        metadata = state.table.metadata
+        return FileTarget(
+            str(state.name),
+            state.table.location(),
+            state.table.schemas()[schema_id],
+            metadata.spec(),
+            metadata.properties,
+            state.table.io.properties,
+        )
+
+    def _back_off(self, attempt: int) -> None:
+        self._pause(min(5.0, 0.02 * 2**attempt) * random.uniform(0.5, 1.5))  # noqa: S311
+
+
+def _moved(before: TableState, now: TableState) -> str:
+    """Say why files written for one state cannot go into the other; empty if they can."""
+    if now.known().commit_id != before.known().commit_id:
+        return "the ledger moved"
+    if now.table.metadata.current_schema_id != before.table.metadata.current_schema_id:
+        return "the schema changed"
+    if now.table.metadata.default_spec_id != before.table.metadata.default_spec_id:
+        return "the partitioning changed"
+    return ""
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

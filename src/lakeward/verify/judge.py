@@ -1,0 +1,140 @@
+"""Judge one record at a time: is it where it belongs, once, and unchanged?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeward.verify.difference import first_difference
+from lakeward.verify.expectation import Expectation, expect
+from lakeward.verify.files import StoredFile
+from lakeward.verify.history import History
+from lakeward.verify.jobs import Job
+from lakeward.verify.partitioning import PartitionField, misplacement, partition_fields
+from lakeward.verify.readback import StoredRow
+from lakeward.verify.report import Category
+from lakeward.verify.span import Place
+from lakeward.verify.strict_json import Unfit
+from lakeward.verify.topics import Record
+
+Verdict = tuple[Category, str] | None
+"""What is wrong, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a job's records are judged by."""
+
+    job: Job
+    history: History
+    files: Sequence[StoredFile]
+    expectations: dict[int, Expectation]
+    """By schema id; the newest schema comes first."""
+    specs: dict[int, tuple[PartitionField, ...]]
+    columns: dict[str, str]
+    """Column name to column id, of the data table."""
+    letter_columns: dict[str, str]
+
+    def expectations_at(self, place: Place, offset: int) -> list[Expectation]:
+        """Return the expectation of the schema an offset was judged by, or all if that is gone."""
+        known = self.history.schema_id(place, offset)
+        if known is not None and known in self.expectations:
+            return [self.expectations[known]]
+        return list(self.expectations.values())
+
+    def misplaced(self, row: StoredRow) -> Verdict:
+        file = self.files[row.file]
+        wrong = misplacement(self.specs[file.spec_id], row.values, file.partition)
+        return (Category.MISPLACED, f"{wrong} ({file.path})") if wrong else None
+
+
+def make_rules(
+    job: Job, history: History, files: Sequence[StoredFile], max_record_bytes: int
+) -> Rules:
+    """Prepare everything that depends on the table and not on the record."""
+    table, current = job.table, job.table.schema()
+    schemas = sorted(
+        table.metadata.schemas, key=lambda schema: (schema != current, -schema.schema_id)
+    )
+    return Rules(
+        job,
+        history,
+        files,
+        {schema.schema_id: expect(schema, current, max_record_bytes) for schema in schemas},
+        {spec_id: partition_fields(spec, current) for spec_id, spec in table.specs().items()},
+        {field.name: str(field.field_id) for field in current.fields},
+        {
+            field.name: str(field.field_id)
+            for field in (job.letters.schema().fields if job.letters else ())
+        },
+    )
+
+
+def judge(
+    rules: Rules, place: Place, record: Record, rows: list[StoredRow], letters: list[StoredRow]
+) -> Verdict:
+    """Decide on one record, given every row and every dead letter with its offset."""
+    copies = len(rows) + len(letters)
+    if record.value is None:
+        return (Category.MISJUDGED, "a tombstone was stored") if copies else None
+    if not copies:
+        return Category.LOST, f"neither in {rules.job.table_name} nor in its dead letters"
+    if copies > 1:
+        return Category.DUPLICATED, f"{len(rows)} rows and {len(letters)} dead letters"
+    if letters:
+        changed = _altered_letter(rules, record, letters[0].values)
+        if changed is not None:
+            return Category.ALTERED, changed
+    verdict: Verdict = None
+    for expectation in rules.expectations_at(place, record.offset):
+        if rows:
+            verdict = _judge_row(rules, expectation, place, record, rows[0].values)
+        else:
+            verdict = _judge_letter(expectation, record.value)
+        if verdict is None:
+            return None
+    return verdict
+
+
+def _judge_row(
+    rules: Rules, expectation: Expectation, place: Place, record: Record, found: dict[str, Any]
+) -> Verdict:
+    assert record.value is not None
+    try:
+        expected = expectation.row(record.value)
+    except Unfit as unfit:
+        return Category.MISJUDGED, f"stored though it does not fit: {unfit}"
+    _add_origin(expected, rules.columns, place, record)
+    if expected == found:
+        return None
+    return Category.ALTERED, first_difference(rules.job.table.schema(), expected, found)
+
+
+def _add_origin(row: dict[str, Any], columns: dict[str, str], place: Place, record: Record) -> None:
+    row[columns["_topic"]], row[columns["_partition"]] = place
+    row[columns["_offset"]] = record.offset
+    if "_timestamp" in columns:
+        row[columns["_timestamp"]] = _micros(record)
+
+
+def _judge_letter(expectation: Expectation, value: bytes) -> Verdict:
+    try:
+        expectation.row(value)
+    except Unfit:
+        return None
+    return Category.MISJUDGED, "a dead letter though it fits the table"
+
+
+def _altered_letter(rules: Rules, record: Record, found: dict[str, Any]) -> str | None:
+    kept = {name: found.get(column) for name, column in rules.letter_columns.items()}
+    for name, expected in (("value", record.value), ("key", record.key)):
+        if kept.get(name) != (None if expected is None else expected.hex().upper()):
+            return f"the dead letter's {name} is not the record's, byte for byte"
+    if kept.get("timestamp") != _micros(record):
+        return f"the dead letter's timestamp: expected {_micros(record)}, found {kept['timestamp']}"
+    return None
+
+
+def _micros(record: Record) -> int | None:
+    return None if record.timestamp is None else record.timestamp * 1000

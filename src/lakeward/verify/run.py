@@ -1,0 +1,91 @@
+"""`verify_jobs`: compare everything jobs left behind with what Kafka holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+
+from lakeward.verify.files import StoredFile
+from lakeward.verify.history import read_history
+from lakeward.verify.jobs import KEY_COLUMNS
+from lakeward.verify.judge import make_rules
+from lakeward.verify.partition import Bench, PartitionCheck
+from lakeward.verify.plan import Check, Options, Plan, Tell, plan_checks
+from lakeward.verify.readback import Reading, stored_rows
+from lakeward.verify.report import Category, Report, Tally
+from lakeward.verify.sent import checks_within
+from lakeward.verify.shelf import Shelf
+from lakeward.verify.topics import Topics, open_topics
+
+Progress = Callable[[int], None]
+"""Takes how many rows and offsets are done so far, of `Plan.work`."""
+
+LETTER_KEY = ("topic", "partition", "offset")
+
+
+def verify_jobs(
+    catalog: Catalog,
+    bootstrap_servers: str,
+    jobs: Sequence[str] | None = None,
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Verify the named jobs, or all in the catalog, against Kafka."""
+    with open_topics(bootstrap_servers) as topics:
+        plan = plan_checks(catalog, topics, jobs or (), options or Options())
+        return run_checks(plan, topics, progress)
+
+
+def run_checks(plan: Plan, topics: Topics, progress: Progress | None = None) -> Report:
+    """Carry out a plan, job by job, partition by partition."""
+    steps = _Steps(progress)
+    tallies = [tally for check in plan.checks for tally in _run(check, plan, topics, steps)]
+    return Report(
+        tuple(check.job.name for check in plan.checks),
+        tuple(tallies),
+        dict(plan.findings.counts),
+        tuple(plan.findings.kept),
+    )
+
+
+class _Steps:
+    """Adds up steps for a progress bar that wants their sum."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._done = 0
+
+    def add(self, steps: int) -> None:
+        self._done += steps
+        if self._progress is not None:
+            self._progress(self._done)
+
+
+def _run(check: Check, plan: Plan, topics: Topics, steps: _Steps) -> list[Tally]:
+    job = check.job
+    history = read_history(job.table, job.ledger, plan.tell(job, Category.LEDGER))
+    rules = make_rules(job, history, check.files, plan.options.max_record_bytes)
+    tell = plan.tell(job, Category.FILES)
+    rows = _shelf(job.table, check.files, KEY_COLUMNS, tell, steps)
+    letters = _shelf(job.letters, check.letter_files, LETTER_KEY, tell, steps)
+    bench = Bench(rules, rows, letters, plan.findings, check.ignored_topics)
+    tallies = []
+    for covered in check.ranges:
+        sent = checks_within(plan.sent, job.ledger.topics[covered.topic].id, covered)
+        tallies.append(PartitionCheck(bench, covered, sent).run(topics, steps.add))
+    bench.strangers()
+    return tallies
+
+
+def _shelf(
+    table: Table | None,
+    files: list[StoredFile],
+    key: tuple[str, str, str],
+    tell: Tell,
+    steps: _Steps,
+) -> Shelf:
+    if table is None or not files:
+        return Shelf(iter(()))
+    return Shelf(stored_rows(Reading(table, files, key, tell, steps.add)))
