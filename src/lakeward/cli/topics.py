@@ -197,12 +197,11 @@ def _print_message(message: Message, out: Output) -> None:
         # One object per line, so that a reader need not wait for the end.
         click.echo(json.dumps(facts))
         return
-    key, value = (
-        "base64:" + facts[part] if facts[f"{part}_encoding"] == "base64" else facts[part]
-        for part in ("key", "value")
-    )
-    place = f"{facts['partition']}:{facts['offset']}"
-    out.say("  ".join([place, printable(key or "-"), printable(value or "(tombstone)")]))
+    mark = {"base64": "base64:"}
+    key = mark.get(facts["key_encoding"], "") + ("-" if facts["key"] is None else facts["key"])
+    value = "(no value)" if facts["value"] is None else facts["value"]
+    value = mark.get(facts["value_encoding"], "") + value
+    out.say(f"{facts['partition']}:{facts['offset']}  {printable(key)}  {printable(value)}")
 
 
 def message_facts(message: Message) -> dict[str, Any]:

@@ -18,12 +18,14 @@ from lakeward.produce.cluster import (
     TICKS,
     ZONES,
     Bucket,
+    Node,
     shares,
 )
 from lakeward.produce.columns import (
     Column,
     durations,
     hexadecimal,
+    logged,
     objects,
     popular,
     request_ids,
@@ -49,8 +51,6 @@ class Event:
     """One kind of event: its template, and what the values in the slots depend on."""
 
     record: dict[str, Any]
-    node: int
-    bucket: int
     size: float
     """Median number of bytes that flow."""
     wait: float = 3e6
@@ -61,15 +61,21 @@ class ApiLog:
     """Makes API log records; holds the pools they are drawn from."""
 
     def __init__(self, rng: np.random.Generator, date: str, expires: int) -> None:
-        events = [_event(rng, expires) for _ in range(TEMPLATES)]
+        nodes = rng.choice(len(NODES), TEMPLATES, p=NODE_SHARES)
+        buckets = rng.choice(len(BUCKETS), TEMPLATES, p=BUCKET_SHARES)
+        events = [
+            _event(rng, NODES[node], BUCKETS[bucket], expires)
+            for node, bucket in zip(nodes, buckets, strict=True)
+        ]
         self._templates = Templates([event.record for event in events])
-        self._node = np.array([event.node for event in events])
-        self._bucket = np.array([event.bucket for event in events])
         self._size = np.array([event.size for event in events])
         self._wait = np.array([event.wait for event in events])
-        self._keys = objects([_key(rng, each, date) for each in BUCKETS for _ in range(KEYS)])
-        self._folders = objects(
-            [_fill(rng, each.folder, date) for each in BUCKETS for _ in range(FOLDERS)]
+        self._node, self._bucket = nodes, buckets
+        self._keys = np.concatenate(
+            [_paths(rng, f"{bucket.folder}/{bucket.file}", date, KEYS) for bucket in BUCKETS]
+        )
+        self._folders = np.concatenate(
+            [_paths(rng, bucket.folder, date, FOLDERS) for bucket in BUCKETS]
         )
 
     def records(self, rng: np.random.Generator, moments: Column) -> list[bytes]:
@@ -77,13 +83,12 @@ class ApiLog:
         count = len(moments)
         picks = rng.integers(0, len(self._templates), count)
         node, bucket = self._node[picks], self._bucket[picks]
-        ended = moments - moments % TICKS[node]
         size = (self._size[picks] * rng.lognormal(0, 1.1, count)).astype(np.int64) + 1
         first = (self._wait[picks] * rng.lognormal(0, 0.7, count)).astype(np.int64)
         transfer = (20_000 + size * rng.uniform(2, 20, count)).astype(np.int64)
         total = first + transfer
         columns = {
-            "time": timestamps(ended, ZONES[node]),
+            "time": timestamps(logged(rng, moments, TICKS[node]), ZONES[node]),
             "object": self._keys[bucket * KEYS + popular(rng, KEYS, count)],
             "folder": self._folders[bucket * FOLDERS + popular(rng, FOLDERS, count)],
             "size": size,
@@ -95,7 +100,7 @@ class ApiLog:
             "transfer": durations(transfer),
             "total": durations(total),
             "total_ns": total,
-            "request": request_ids(moments - total),
+            "request": request_ids(moments),
             "serial": hexadecimal(rng, 10, count),
             "etag": hexadecimal(rng, 32, count),
             "version": uuids(rng, count),
@@ -103,25 +108,24 @@ class ApiLog:
         return self._templates.fill(picks, columns)
 
 
-def _event(rng: np.random.Generator, expires: int) -> Event:
-    node = int(rng.choice(len(NODES), p=NODE_SHARES))
-    number = int(rng.choice(len(BUCKETS), p=BUCKET_SHARES))
-    bucket = BUCKETS[number]
+def _event(rng: np.random.Generator, node: Node, bucket: Bucket, expires: int) -> Event:
     if rng.random() < 0.03:
-        return Event(internal_record(rng, NODES[node], bucket), node, number, size=1)
+        return Event(internal_record(rng, node, bucket), size=1)
     call = CALLS[rng.choice(len(CALLS), p=_CALL_SHARES[bucket.habit])]
     client = CLIENTS[rng.choice(len(CLIENTS), p=CLIENT_SHARES)]
     status = int(rng.choice(call.bad)) if rng.random() < 0.04 else call.good
-    record = call_record(rng, Situation(NODES[node], bucket, call, client, status, expires))
+    record = call_record(rng, Situation(node, bucket, call, client, status, expires))
     if call.kind == "object":
-        return Event(record, node, number, bucket.kilobytes * 1024)
-    return Event(record, node, number, size=9_000, wait=2e7)
+        return Event(record, bucket.kilobytes * 1024)
+    return Event(record, size=9_000, wait=2e7)
 
 
-def _key(rng: np.random.Generator, bucket: Bucket, date: str) -> bytes:
-    return _fill(rng, f"{bucket.folder}/{bucket.file}", date)
-
-
-def _fill(rng: np.random.Generator, pattern: str, date: str) -> bytes:
-    number = int(rng.integers(0, 1000))
-    return escape(pattern.format(date=date, n=number, hex=rng.bytes(4).hex()))
+def _paths(rng: np.random.Generator, pattern: str, date: str, count: int) -> Column:
+    numbers = rng.integers(0, 1_000, count).tolist()
+    codes = hexadecimal(rng, 8, count).tolist()
+    return objects(
+        [
+            escape(pattern.format(date=date, n=number, hex=code.decode()))
+            for number, code in zip(numbers, codes, strict=True)
+        ]
+    )

@@ -22,7 +22,7 @@ from lakeward.produce.cluster import (
     claims,
     shares,
 )
-from lakeward.produce.columns import Column, hexadecimal, request_ids, timestamps
+from lakeward.produce.columns import Column, hexadecimal, logged, request_ids, timestamps
 from lakeward.produce.templates import Templates, without_empty
 
 TEMPLATES = 512
@@ -105,8 +105,13 @@ CHANGES = (
 )  # fmt: skip
 
 _CHANGE_SHARES = shares([change.weight for change in CHANGES])
-_USERS = np.array([f"{name}.{number}".encode() for name in ("intern", "analyst", "device", "partner")
-                   for number in range(1, 200)])  # fmt: skip
+_USERS = np.array(
+    [
+        f"{role}-{number}".encode()
+        for role in ("analyst", "device", "intern", "partner")
+        for number in range(1, 200)
+    ]
+)
 
 
 class AuditLog:
@@ -128,8 +133,8 @@ class AuditLog:
         picks = rng.integers(0, len(self._templates), count)
         node = self._node[picks]
         columns = {
-            "time": timestamps(moments - moments % TICKS[node], ZONES[node]),
-            "request": request_ids(moments - rng.integers(100_000, 90_000_000, count)),
+            "time": timestamps(logged(rng, moments, TICKS[node]), ZONES[node]),
+            "request": request_ids(moments),
             "user": rng.choice(_USERS, count),
             "bucket": rng.choice(BUCKET_NAMES, count),
             "serial": hexadecimal(rng, 16, count),

@@ -55,7 +55,15 @@ def durations(nanoseconds: Column) -> Column:
     """Return Go durations near these; a longer time never gets a shorter text."""
     steps = (len(_DURATIONS) - 1) / np.log(_LONGEST / _SHORTEST)
     position = np.log(np.clip(nanoseconds, _SHORTEST, _LONGEST) / _SHORTEST) * steps
-    return _DURATIONS[position.astype(np.int64)]
+    texts: Column = _DURATIONS[position.astype(np.int64)]
+    return texts
+
+
+def logged(rng: np.random.Generator, moments: Column, ticks: Column) -> Column:
+    """Return when events reach the log: a little later, so out of order, by each node's clock."""
+    late: Column = moments + rng.exponential(1_000_000, len(moments)).astype(np.int64)
+    late -= late % ticks
+    return late
 
 
 def timestamps(moments: Column, zones: Column) -> Column:

@@ -21,6 +21,7 @@ from lakeward.produce.columns import (
     Column,
     durations,
     hexadecimal,
+    logged,
     popular,
     request_ids,
     timestamps,
@@ -98,14 +99,13 @@ class ErrorLog:
         count = len(moments)
         picks = rng.integers(0, len(self._templates), count)
         node = self._node[picks]
-        waited = (2e9 * rng.lognormal(0, 1, count)).astype(np.int64)
         columns = {
-            "time": timestamps(moments - moments % TICKS[node], ZONES[node]),
+            "time": timestamps(logged(rng, moments, TICKS[node]), ZONES[node]),
             "bucket": rng.choice(BUCKET_NAMES, count, p=BUCKET_SHARES),
             "folder": np.full(count, self._folder),
             "serial": hexadecimal(rng, 12, count),
-            "request": request_ids(moments - waited),
-            "delay": durations(waited),
+            "request": request_ids(moments),
+            "delay": durations(2e9 * rng.lognormal(0, 1, count)),
             "drive": 1 + popular(rng, 16, count),
             "set": rng.integers(1, 8, count),
         }

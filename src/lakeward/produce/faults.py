@@ -41,7 +41,8 @@ def spoil(
     """Return the values with a share of them spoiled, and which are spoiled how."""
     chosen = np.flatnonzero(rng.random(len(values)) < share).tolist()
     kinds = rng.integers(0, len(FAULTS), len(chosen)).tolist()
-    spoiled, faults = list(values), {}
+    spoiled = list(values)
+    faults: dict[int, Fault] = {}
     for place, kind in zip(chosen, kinds, strict=True):
         fault = FAULTS[kind]
         if fault is Fault.DUPLICATE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_ESCAPES = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _SECOND = 1_000_000_000
 _UNITS = ((1_000_000, "ms"), (1_000, "\N{MICRO SIGN}s"), (1, "ns"))
 
@@ -12,7 +12,9 @@ _UNITS = ((1_000_000, "ms"), (1_000, "\N{MICRO SIGN}s"), (1, "ns"))
 def encode(value: object) -> bytes:
     """Return compact JSON with the characters escaped that Go escapes for the sake of HTML."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.translate(_ESCAPES).encode()
+    for character, escaped in _ESCAPES.items():
+        text = text.replace(character, escaped)
+    return text.encode()
 
 
 def escape(text: str) -> bytes:

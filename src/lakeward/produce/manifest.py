@@ -7,7 +7,6 @@ big endian, so that a shifted border between two values shows.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -72,6 +71,10 @@ class Manifest:
         return sum(topic.bytes for topic in self.topics)
 
     @property
+    def records_per_second(self) -> float:
+        return self.records / self.seconds if self.seconds else 0.0
+
+    @property
     def file_name(self) -> str:
         return f"{self.started_at}-{self.run}.json"
 
@@ -87,8 +90,7 @@ def save_manifest(manifest: Manifest, folder: Path) -> Path:
     target = folder / manifest.file_name
     unfinished = target.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(manifest.to_json(), indent=2) + "\n")
-    os.replace(unfinished, target)
-    return target
+    return unfinished.replace(target)
 
 
 def load_manifest(path: Path) -> Manifest:

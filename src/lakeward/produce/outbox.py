@@ -41,7 +41,8 @@ class Tally:
         self._hash = hashlib.sha256()
 
     def add(self, values: Sequence[bytes]) -> None:
-        framed = b"".join(chain.from_iterable(zip(map(_LENGTH.pack, map(len, values)), values)))
+        lengths = map(_LENGTH.pack, map(len, values))
+        framed = b"".join(chain.from_iterable(zip(lengths, values, strict=True)))
         self._hash.update(framed)
         self.count += len(values)
         self.bytes += len(framed) - 8 * len(values)
@@ -127,7 +128,7 @@ class Outbox:
         return (SourceUnavailable if gone else SourceError)(
             f"Kafka did not confirm {self._failed:,} of {self._sent:,} records: {reason}",
             where=self._where,
-            next_step="No manifest was written. Check the broker (lakeward status), then try again.",
+            next_step="There is no manifest of this run. Check the broker: lakeward status.",
         )
 
     def _note(self, error: KafkaError | None, _message: Message | None = None) -> None:

@@ -47,7 +47,7 @@ def send_records(
 
     `progress` is told how many are delivered so far; `stop` is asked a few times a second.
     """
-    _check(settings, counts)
+    check_counts(settings, counts)
     settled = (recipe or Recipe()).settle()
     watch = Watch(progress or (lambda _done: None), stop or (lambda: False))
     settings.manifests.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,8 @@ def send_records(
     return manifest
 
 
-def _check(settings: Settings, counts: Mapping[str, int]) -> None:
+def check_counts(settings: Settings, counts: Mapping[str, int]) -> None:
+    """Raise UsageError unless every topic carries a log of ours and gets a record or more."""
     for topic in counts:
         if topic not in settings.topics:
             raise UsageError(

@@ -27,7 +27,7 @@ class Shape(Protocol):
     """Makes the records of one log."""
 
     def records(self, rng: np.random.Generator, moments: Column) -> list[bytes]:
-        """Return one record per moment, in nanoseconds since the epoch."""
+        """Return a record of each event; moments are nanoseconds since the epoch, increasing."""
 
 
 def logs_by_topic(settings: Settings) -> dict[str, Log]:

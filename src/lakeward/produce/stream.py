@@ -17,8 +17,6 @@ from lakeward.produce.shapes import Log, open_shape
 BLOCK = 4_096
 """Records made at once. Each block has its own seeds: how records are taken changes none."""
 
-_MEAN_DELAY = 1_000_000
-"""Nanoseconds by which events reach the log out of order."""
 _STRAY = 0.1
 """Share of records that leave the round robin for a random partition."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,9 +27,8 @@ class Purpose(IntEnum):
 
     POOLS = 1
     VALUES = 2
-    MOMENTS = 3
-    FAULTS = 4
-    PARTITIONS = 5
+    FAULTS = 3
+    PARTITIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +74,12 @@ class Stream:
         self._targets = self._choose_partitions()
 
     def _moments(self) -> Column:
-        delays = self._rng(Purpose.MOMENTS, self._block).exponential(_MEAN_DELAY, BLOCK)
         first = self._start + round(self._block * BLOCK * self._step)
-        return first + (np.arange(BLOCK) * self._step + delays).astype(np.int64)
+        return first + (np.arange(BLOCK) * self._step).astype(np.int64)
 
     def _choose_partitions(self) -> Column:
         rng = self._rng(Purpose.PARTITIONS, self._block)
-        turns = np.arange(BLOCK) + self._block * BLOCK
+        turns = np.arange(BLOCK) + self._block * BLOCK + self._seed[0] % self._partitions
         stray = rng.integers(0, self._partitions, BLOCK)
         return np.where(rng.random(BLOCK) < _STRAY, stray, turns % self._partitions)
 

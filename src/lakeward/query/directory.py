@@ -51,7 +51,7 @@ class Directory:
         text = ".".join(wanted)
         exact = [name for name in self.tables if str(name) == text]
         alike = [name for name in self.tables if str(name).casefold() == text.casefold()]
-        return (exact or alike or [None])[0]
+        return next(iter(exact or alike), None)
 
     def find_anywhere(self, parts: Sequence[str], namespace: str) -> TableName | None:
         """Find a table as `find` does, or by a bare name that only one namespace has."""

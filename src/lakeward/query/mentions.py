@@ -1,8 +1,8 @@
 """What a query reads, found in DuckDB's own parse tree; refuses what is not a query. Pure.
 
-The tree is the JSON that DuckDB's `json_serialize_sql` gives. It exists for SELECT only, so
-everything that could change something (DDL, DML, COPY, ATTACH, SET, PRAGMA, CALL, ...) is refused by
-having no tree. Table functions are refused unless listed: many of them read files (invariant I8).
+The tree is the JSON that DuckDB's `json_serialize_sql` gives. It exists for SELECT only, so all
+that could change something (DDL, DML, COPY, ATTACH, SET, PRAGMA, CALL, ...) is refused by having
+no tree. Table functions are refused unless listed: many of them read files (invariant I8).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -47,10 +48,12 @@ class DuckDbEngine:
         4. The database is locked: only those tables' folders can be read.
         5. The query runs.
         """
+        self._interrupted = False
         directory = read_directory(self._catalog)
         statement = parse(sql)
         if not isinstance(statement, Query):
-            return answer_show(statement, directory, self._namespace)
+            answer = answer_show(statement, directory, self._namespace)
+            return replace(answer, rows=answer.rows[:keep])
         text = without_catalog(statement.text, directory.catalog)
         with self._connection(text) as connection:
             scans = _scans(_parsed(connection, text), directory, self._namespace)
@@ -76,9 +79,7 @@ class DuckDbEngine:
         finally:
             self._running = None
 
-    def _read(
-        self, connection: duckdb.DuckDBPyConnection, sql: str, keep: int | None
-    ) -> Answer:
+    def _read(self, connection: duckdb.DuckDBPyConnection, sql: str, keep: int | None) -> Answer:
         connection.execute(sql)
         names, types = _columns(connection)
         if any(kind.startswith(TEXT_ONLY) for kind in types):
@@ -144,7 +145,7 @@ def _create_views(
     if any(not scan.metadata_table for scan in scans):
         load_iceberg(connection)
     for scan in scans:
-        scan.create(connection, catalog)
+        scan.create(connection)
     connection.execute(f"USE {catalog}.{quoted(namespace)}")
 
 

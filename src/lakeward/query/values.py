@@ -11,7 +11,7 @@ from decimal import Decimal
 
 ELLIPSIS = "…"
 BINARY_MARK = "base64:"
-CELL_WIDTHS = (120, 60, 40, 24)
+CELL_WIDTHS = (120, 60, 40, 27)
 """How much of a value is shown; the widest that makes all columns fit is taken."""
 
 
@@ -25,7 +25,7 @@ def plain(value: object) -> object:
         case Decimal():
             return int(value) if value.as_tuple().exponent == 0 else str(value)
         case datetime():
-            return value.isoformat().replace("+00:00", "Z")
+            return _time(value)
         case date() | time():
             return value.isoformat()
         case bytes():
@@ -38,10 +38,12 @@ def plain(value: object) -> object:
 
 
 def shown(value: object, width: int) -> str:
-    """Write a value on one line of at most `width` characters."""
+    """Write a value on one line of at most `width` characters; nested ones get half of it."""
     simple = plain(value)
     if simple is None:
         return ""
+    if isinstance(simple, dict | list):
+        width //= 2
     if not isinstance(simple, str):
         simple = json.dumps(simple, ensure_ascii=False, separators=(",", ":"))
     start = simple[: width + 1]
@@ -66,9 +68,7 @@ def fit(
     return list(columns[:count]), kept, list(columns[count:])
 
 
-def _columns_that_fit(
-    columns: Sequence[str], lines: Sequence[Sequence[str]], width: int
-) -> int:
+def _columns_that_fit(columns: Sequence[str], lines: Sequence[Sequence[str]], width: int) -> int:
     used = 1
     for number, name in enumerate(columns):
         # Three characters frame a cell.
@@ -78,13 +78,21 @@ def _columns_that_fit(
     return len(columns)
 
 
+def _time(value: datetime) -> str:
+    fine = "microseconds" if value.microsecond % 1000 else "milliseconds"
+    text = value.isoformat(timespec=fine if value.microsecond else "seconds")
+    return text.replace("+00:00", "Z")
+
+
 def _binary(value: bytes) -> str:
     try:
         text = value.decode()
     except UnicodeDecodeError:
         return BINARY_MARK + base64.b64encode(value).decode()
     # Text that looks like our mark is marked itself, so that the mark never lies.
-    return text if not text.startswith(BINARY_MARK) else BINARY_MARK + base64.b64encode(value).decode()
+    return (
+        text if not text.startswith(BINARY_MARK) else BINARY_MARK + base64.b64encode(value).decode()
+    )
 
 
 def _key(key: object) -> str:
@@ -94,3 +102,20 @@ def _key(key: object) -> str:
 
 def _escaped(char: str) -> str:
     return char.encode("unicode_escape").decode()
+
+
+def count_text(count: int | None) -> str:
+    """Write a count for people: 300,000; a question mark where nobody knows."""
+    return "?" if count is None else f"{count:,}"
+
+
+def size_text(size: int | None) -> str:
+    """Write a number of bytes for people: 5.2 MB."""
+    if size is None:
+        return "?"
+    amount, unit = float(size), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if amount < 999.5 or unit == "TB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "B" or amount >= 99.5 else f"{amount:.1f} {unit}"

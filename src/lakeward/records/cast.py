@@ -24,7 +24,7 @@ Cast = tuple[pa.Array, Flags | None]
 
 NUMBERS = frozenset({Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE})
 _EXACT_IN = {Kind.FLOAT: 2.0**24, Kind.DOUBLE: 2.0**53}
-"""Whole numbers up to here are exact; beyond, the exact reader decides."""
+"""Whole numbers below this are exact; from here on, the exact reader decides."""
 
 
 def cast_text(text: pa.Array, kind: Type) -> Cast:
@@ -65,7 +65,7 @@ def _floating(text: pa.Array, kind: Kind) -> Cast:
         numbers, doubt = pc.cast(_keep(text, sure), pa.float64()), _unsure(text, sure)
     values = numbers.to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
-        large = ~(np.abs(values) <= _EXACT_IN[kind]) & _valid(numbers)
+        large = ~(np.abs(values) < _EXACT_IN[kind]) & _valid(numbers)
     if large.any():
         doubt = large if doubt is None else doubt | large
     return pc.cast(numbers, arrow_type(kind), safe=False), doubt

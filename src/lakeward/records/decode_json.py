@@ -106,8 +106,9 @@ class JsonDecoder:
         self._duckdb.register("chunk", chunk)
         try:
             decoded = self._duckdb.execute(self._sql.format("value")).to_arrow_table()
-        except duckdb.Error:
+        except (duckdb.Error, UnicodeDecodeError):
             # One row that is not JSON fails the statement; asking each row first costs more.
+            # DuckDB quotes the row in its message, and may cut it inside a character.
             guarded = "CASE WHEN json_valid(value) THEN value END"
             decoded = self._duckdb.execute(self._sql.format(guarded)).to_arrow_table()
         finally:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import logging
-import re
-import shutil
-import subprocess
-import uuid
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 from lakeward.errors import PortBusy, ServiceFailed, UsageError
 from lakeward.settings import Settings
 from lakeward.stack.jars import fetch
 from lakeward.stack.java import find_java
+from lakeward.stack.kafka_storage import prepare_storage
 from lakeward.stack.lockfile import held
 from lakeward.stack.ports import LOOPBACK, why_unusable
 from lakeward.stack.service import GRACE_SECONDS, Service, await_ready, find_service, spawn
@@ -36,33 +31,6 @@ LOGGING = (
     # Otherwise every start writes some hundred lines of default settings.
     "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config.AbstractConfig=warn",
 )
-
-PROPERTIES = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
-    "controller.listener.names": "CONTROLLER",
-    "inter.broker.listener.name": "INTERNAL",
-    "listener.security.protocol.map": "EXTERNAL:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    "auto.create.topics.enable": "false",
-    "num.partitions": "3",
-    "offsets.topic.replication.factor": "1",
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-    "group.initial.rebalance.delay.ms": "0",
-    # A broker that was killed may register again only when its old session is over.
-    "broker.session.timeout.ms": "5000",
-    "broker.heartbeat.interval.ms": "500",
-    "num.network.threads": "2",
-    "num.io.threads": "2",
-    # The default of 128 MB is a quarter of the heap.
-    "log.cleaner.dedupe.buffer.size": "16777216",
-    # Records past `max.record.bytes` must be able to arrive: they end as dead letters.
-    "message.max.bytes": "33554432",
-}
 
 
 class KafkaBroker:
@@ -97,7 +65,6 @@ class KafkaBroker:
 def start_kafka(settings: Settings) -> KafkaBroker:
     """Start the broker of this home, or return the one that runs."""
     ports = broker_ports(settings)
-    jars = fetch("kafka", settings)
     with held(settings.run / f"{NAME}.lock"):
         running = find_service(NAME, settings)
         if running is not None:
@@ -105,15 +72,15 @@ def start_kafka(settings: Settings) -> KafkaBroker:
             return KafkaBroker(running, already_running=True)
         for listener, port in ports.items():
             _require_usable(listener, port)
-        java = [str(find_java(settings).binary), *HEAP, *LOGGING, "-cp", ":".join(map(str, jars))]
+        classpath = ":".join(map(str, fetch("kafka", settings)))
+        java = [str(find_java(settings).binary), *HEAP, *LOGGING, "-cp", classpath]
         folder = settings.home / "kafka"
-        cluster_id = _prepare(folder, java, ports)
+        cluster_id = prepare_storage(folder, java, ports)
+        probe = Probe(f"{LOOPBACK}:{ports['external']}", cluster_id)
         command = [*java, f"-Dlakeward.home={settings.home}", "kafka.Kafka", "server.properties"]
         service = spawn(NAME, command, settings, folder=folder, ports=ports)
-        broker = KafkaBroker(service)
-        probe = Probe(broker.bootstrap_servers, cluster_id)
         await_ready(service, probe.answers, READY_SECONDS)
-    return broker
+    return KafkaBroker(service)
 
 
 def find_kafka(settings: Settings) -> KafkaBroker | None:
@@ -156,57 +123,6 @@ def _require_usable(listener: str, port: int) -> None:
             where=f"{LOOPBACK}:{port}",
             next_step=f"Stop that process, or set {VARIABLES[listener]} to a free port.",
         )
-
-
-def _prepare(folder: Path, java: Sequence[str], ports: Mapping[str, int]) -> str:
-    """Write the broker's settings, format its storage on the first start; return the cluster id."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_properties(folder / "server.properties", ports, "data")
-    if not (folder / "data" / "meta.properties").exists():
-        _format(folder, java, ports)
-    meta = (folder / "data" / "meta.properties").read_text(encoding="utf-8")
-    found = re.search(r"^cluster\.id=(.+)$", meta, re.MULTILINE)
-    return found[1].strip() if found else ""
-
-
-def _format(folder: Path, java: Sequence[str], ports: Mapping[str, int]) -> None:
-    # Formatted aside and moved: a start that is cut off here leaves no half-formatted storage.
-    shutil.rmtree(folder / "data.new", ignore_errors=True)
-    _write_properties(folder / "format.properties", ports, "data.new")
-    tool = ["kafka.tools.StorageTool", "format", "--config", "format.properties"]
-    command = [*java, *tool, "--cluster-id", new_cluster_id()]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).strip().splitlines()
-        raise ServiceFailed(
-            f"Kafka's storage could not be formatted: {lines[-1] if lines else done.returncode}",
-            where=str(folder),
-            next_step="Check that the folder can be written and has space.",
-        )
-    (folder / "format.properties").unlink()
-    (folder / "data.new").replace(folder / "data")
-
-
-def _write_properties(path: Path, ports: Mapping[str, int], data: str) -> None:
-    at = {listener: f"{LOOPBACK}:{port}" for listener, port in ports.items()}
-    clients = f"EXTERNAL://{at['external']},INTERNAL://{at['internal']}"
-    properties = PROPERTIES | {
-        "listeners": f"{clients},CONTROLLER://{at['controller']}",
-        "advertised.listeners": clients,
-        # Voters named here, not in the data: the ports may move between two starts.
-        "controller.quorum.voters": f"1@{at['controller']}",
-        # Relative to the broker's folder, since this key takes no path with a comma.
-        "log.dirs": data,
-    }
-    lines = (f"{key}={value}\n" for key, value in properties.items())
-    path.write_text("".join(lines), encoding="utf-8")
-
-
-def new_cluster_id() -> str:
-    """Make a cluster id as Kafka does: a random uuid in URL-safe base64."""
-    text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    # On a command line a leading dash would be taken for an option.
-    return new_cluster_id() if text.startswith("-") else text
 
 
 class Probe:

@@ -55,12 +55,14 @@ def stored_rows(reading: Reading) -> Iterator[StoredRow]:
             folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="lakeward-"))
             session = resources.enter_context(duckdb.connect())
             session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            # Batches come from a Python generator: a second thread gains nothing, and one that
+            # still waits for the interpreter when a query fails takes the process down with it.
+            session.execute("SET threads = 1")
             session.execute(f"SET temp_directory = '{folder}'")
             yield from _sorted(session, reading)
     except duckdb.Error as failure:
-        raise DestinationError(
-            f"The table cannot be read back: {failure}", where=where
-        ) from failure
+        reason = str(failure).splitlines()[0]
+        raise DestinationError(f"The table cannot be read back: {reason}", where=where) from failure
 
 
 def _sorted(session: Any, reading: Reading) -> Iterator[StoredRow]:
