@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +43,7 @@ def build_session(
     # Without this, workers take whatever python3 comes first on the PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
@@ -48,5 +52,16 @@ def build_session(
         settings["spark.jars"] = ",".join(str(jar) for jar in jars)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
+    with _interrupt_handler_kept():
+        session: SparkSession = builder.getOrCreate()
     return session
+
+
+@contextmanager
+def _interrupt_handler_kept() -> Iterator[None]:
+    """Undo what Spark does to Ctrl-C: its handler raises wherever the main thread happens to be."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if in_main_thread:
+        signal.signal(signal.SIGINT, before)

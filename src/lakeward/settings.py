@@ -30,8 +30,6 @@ class Settings:
     audit_topic: str
     spark_master: str
     """Any Spark master; `local[N,F]` means N cores and F failures allowed per task."""
-    memory_limit_mb: int
-    """Address-space-independent budget for records buffered by one task."""
 
     @property
     def catalog_file(self) -> Path:
@@ -81,7 +79,6 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         error_topic=env.get("ERROR_LOGS_TOPIC") or "errorlogs",
         audit_topic=env.get("AUDIT_LOGS_TOPIC") or "auditlogs",
         spark_master=env.get("LAKEWARD_SPARK_MASTER") or "local[*,4]",
-        memory_limit_mb=_whole(env, "LAKEWARD_TASK_MEMORY_MB", 256, range(16, 65536)),
     )
 
 
@@ -93,14 +90,10 @@ def _cache(env: Mapping[str, str]) -> Path:
 
 
 def _port(env: Mapping[str, str], name: str, default: int) -> int:
-    return _whole(env, name, default, range(1, 65536))
-
-
-def _whole(env: Mapping[str, str], name: str, default: int, allowed: range) -> int:
     text = env.get(name) or str(default)
-    if not text.isascii() or not text.isdigit() or int(text) not in allowed:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
         raise UsageError(
-            f"{name} must be from {allowed.start} to {allowed.stop - 1}, not {text!r}",
+            f"{name} must be a port from 1 to 65535, not {text!r}",
             where="environment",
             next_step=f"Set {name}, or unset it for {default}.",
         )

@@ -23,6 +23,7 @@ from lakeward.kafka.client import open_admin, open_consumer
 from lakeward.produce.manifest import Manifest, SentRange, load_manifest
 from lakeward.produce.recipe import Recipe
 from lakeward.produce.send import send_records
+from lakeward.produce.topics import prepare_topics
 from lakeward.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
@@ -31,7 +32,7 @@ COMMAND = Path(sys.executable).with_name("lakeward")
 
 
 @pytest.fixture
-def environment(broker: Any, tmp_path: Path) -> dict[str, str]:
+def own_environment(broker: Any, tmp_path: Path) -> dict[str, str]:
     unique = uuid4().hex[:8]
     return {
         "PATH": os.environ["PATH"],
@@ -44,16 +45,16 @@ def environment(broker: Any, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def here(environment: dict[str, str]) -> Settings:
-    return load_settings(environment)
+def here(own_environment: dict[str, str]) -> Settings:
+    return load_settings(own_environment)
 
 
 def produce(
-    environment: dict[str, str], *arguments: str
+    own_environment: dict[str, str], *arguments: str
 ) -> tuple[int, dict[str, Any], subprocess.CompletedProcess[str]]:
     answer = subprocess.run(
         [COMMAND, "produce", "--json", *arguments],
-        env=environment,
+        env=own_environment,
         capture_output=True,
         text=True,
         check=False,
@@ -67,9 +68,9 @@ def read(here: Settings, sent: SentRange) -> list[bytes]:
     consumer.assign([TopicPartition(sent.topic, sent.partition, sent.first_offset)])
     values: list[bytes] = []
     deadline = time.monotonic() + 20
-    while len(values) < sent.end_offset - sent.first_offset:
+    while missing := sent.end_offset - sent.first_offset - len(values):
         assert time.monotonic() < deadline
-        found = consumer.consume(10_000, timeout=1)
+        found = consumer.consume(missing, timeout=1)
         values += [message.value() for message in found if message.error() is None]
     consumer.close()
     return values
@@ -110,9 +111,9 @@ def test_records_have_no_key_as_minio_sends_none(here: Settings) -> None:
 
 
 def test_without_a_topic_each_of_the_three_gets_n_records(
-    environment: dict[str, str], here: Settings
+    own_environment: dict[str, str], here: Settings
 ) -> None:
-    code, summary, _ = produce(environment, "-n", "300", "--faults")
+    code, summary, _ = produce(own_environment, "-n", "300", "--faults")
     assert code == 0
     assert {name: topic["records"] for name, topic in summary["topics"].items()} == dict.fromkeys(
         here.topics, 300
@@ -123,10 +124,10 @@ def test_without_a_topic_each_of_the_three_gets_n_records(
 
 
 def test_a_missing_topic_is_created_and_an_existing_one_keeps_its_partitions(
-    environment: dict[str, str], here: Settings
+    own_environment: dict[str, str], here: Settings
 ) -> None:
-    _, first, _ = produce(environment, here.error_topic, "-n", "200", "--partitions", "5")
-    _, second, _ = produce(environment, here.error_topic, "-n", "200", "--partitions", "2")
+    _, first, _ = produce(own_environment, here.error_topic, "-n", "200", "--partitions", "5")
+    _, second, _ = produce(own_environment, here.error_topic, "-n", "200", "--partitions", "2")
     for summary in (first, second):
         partitions = summary["topics"][here.error_topic]["partitions"]
         assert list(partitions) == ["0", "1", "2", "3", "4"]
@@ -134,10 +135,12 @@ def test_a_missing_topic_is_created_and_an_existing_one_keeps_its_partitions(
 
 
 def test_the_same_seed_and_start_send_the_same_bytes_again(
-    environment: dict[str, str], here: Settings
+    own_environment: dict[str, str], here: Settings
 ) -> None:
     again = [here.api_topic, "--seed", "11", "--start-time", "2026-01-15T10:30:00Z", "--faults"]
-    manifests = [load_manifest(Path(produce(environment, *again)[1]["manifest"])) for _ in range(2)]
+    manifests = [
+        load_manifest(Path(produce(own_environment, *again)[1]["manifest"])) for _ in range(2)
+    ]
     hashes = [[sent.sha256 for sent in manifest.ranges] for manifest in manifests]
     assert hashes[0] == hashes[1]
     assert manifests[1].ranges[0].first_offset == manifests[0].ranges[0].end_offset
@@ -160,7 +163,8 @@ def test_a_range_that_somebody_else_wrote_into_is_not_exclusive(here: Settings) 
 
 def test_a_rate_is_kept_over_all_topics_together(here: Settings) -> None:
     manifest = send_records(here, dict.fromkeys(here.topics, 400), Recipe(rate=500))
-    assert manifest.records_per_second == pytest.approx(500, rel=0.05)
+    # A busy machine may confirm the last records a little late, but never early.
+    assert 0.9 * 500 < manifest.records_per_second <= 1.01 * 500
 
 
 def test_progress_ends_with_everything_delivered(here: Settings) -> None:
@@ -171,10 +175,7 @@ def test_progress_ends_with_everything_delivered(here: Settings) -> None:
 
 
 def wait_for_records(here: Settings, topic: str) -> None:
-    admin, deadline = open_admin(here.bootstrap_servers), time.monotonic() + 30
-    while topic not in admin.list_topics(timeout=10).topics:
-        assert time.monotonic() < deadline
-    consumer = open_consumer(here.bootstrap_servers)
+    consumer, deadline = open_consumer(here.bootstrap_servers), time.monotonic() + 30
     while consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1] == 0:
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -182,10 +183,10 @@ def wait_for_records(here: Settings, topic: str) -> None:
 
 
 @contextmanager
-def running(environment: dict[str, str], *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def running(own_environment: dict[str, str], *arguments: str) -> Iterator[subprocess.Popen[str]]:
     command = [str(COMMAND), "produce", "--json", *arguments]
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=own_environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process
@@ -194,9 +195,10 @@ def running(environment: dict[str, str], *arguments: str) -> Iterator[subprocess
 
 
 def test_an_interrupt_stops_at_once_and_leaves_the_manifest_of_what_was_sent(
-    environment: dict[str, str], here: Settings
+    own_environment: dict[str, str], here: Settings
 ) -> None:
-    with running(environment, here.api_topic, "-n", "1000000", "--rate", "5000") as process:
+    prepare_topics(open_admin(here.bootstrap_servers), [here.api_topic], 3, "the broker")
+    with running(own_environment, here.api_topic, "-n", "1000000", "--rate", "5000") as process:
         wait_for_records(here, here.api_topic)
         process.send_signal(signal.SIGINT)
         asked = time.monotonic()
@@ -212,12 +214,12 @@ def test_an_interrupt_stops_at_once_and_leaves_the_manifest_of_what_was_sent(
 
 
 def test_a_delivery_that_fails_is_one_line_and_exit_code_1_and_no_manifest(
-    environment: dict[str, str], here: Settings
+    own_environment: dict[str, str], here: Settings
 ) -> None:
     admin = open_admin(here.bootstrap_servers)
     small = NewTopic(here.api_topic, 3, config={"max.message.bytes": "600"})
     admin.create_topics([small])[here.api_topic].result()
-    code, _, answer = produce(environment, here.api_topic, "-n", "2000")
+    code, _, answer = produce(own_environment, here.api_topic, "-n", "2000")
     assert code == 1
     assert "Kafka did not confirm" in json.loads(answer.stderr)["message"]
     assert "Traceback" not in answer.stderr
@@ -233,10 +235,10 @@ def test_a_failed_delivery_names_how_many_of_how_many_and_why(here: Settings) ->
 
 
 def test_kafka_that_cannot_be_reached_is_one_line_within_seconds(
-    environment: dict[str, str],
+    own_environment: dict[str, str],
 ) -> None:
     begun = time.monotonic()
-    code, _, answer = produce(environment, "--bootstrap-servers", "127.0.0.1:1")
+    code, _, answer = produce(own_environment, "--bootstrap-servers", "127.0.0.1:1")
     assert code == 1
     assert time.monotonic() - begun < 10
     assert "Kafka cannot be reached" in json.loads(answer.stderr)["message"]
@@ -244,10 +246,10 @@ def test_kafka_that_cannot_be_reached_is_one_line_within_seconds(
 
 
 def test_an_unwritable_home_is_noticed_before_anything_is_sent(
-    environment: dict[str, str], here: Settings, tmp_path: Path
+    own_environment: dict[str, str], here: Settings, tmp_path: Path
 ) -> None:
     (tmp_path / "home").write_text("a file where the folder should be")
-    code, _, answer = produce(environment, here.api_topic)
+    code, _, answer = produce(own_environment, here.api_topic)
     assert code == 1
     assert "home" in json.loads(answer.stderr)["message"]
     topics = open_admin(here.bootstrap_servers).list_topics(timeout=10).topics

@@ -81,7 +81,8 @@ def instant(text: str) -> datetime:
     "--seed",
     type=int,
     metavar="S",
-    help="The same seed, start time, rate and counts give the same records. Without it: a new one.",
+    help="With the same start time and other options it gives the same records again, byte for "
+    "byte. Without it: a new one.",
 )
 @click.option(
     "--start-time",
@@ -91,7 +92,7 @@ def instant(text: str) -> datetime:
     help="When the first event happens. Without it: now.",
 )
 @click.option("--bootstrap-servers", metavar="B", help="Kafka brokers, HOST:PORT.")
-@json_option  # fmt: skip
+@json_option
 def produce(
     out: Output, topic: str | None, count: int, bootstrap_servers: str | None, **recipe: Any
 ) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from lakeward.cli.output import Output, json_option
-from lakeward.errors import LakewardError, QueryFailed, UsageError
+from lakeward.errors import QueryFailed, UsageError
 from lakeward.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from lakeward.query.engine import Answer, Engine
 
+ENGINES = ("auto", "duckdb")
 TABLE_ROWS = 20
 STATEMENT_ROWS = 100
 PATIENCE_SECONDS = 2.0
@@ -36,7 +37,8 @@ class _SqlCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # No option has a space in it; a space in front makes click see an argument.
         return super().parse_args(
-            ctx, [f" {arg}" if arg.startswith("-") and len(arg.split()) > 1 else arg for arg in args]
+            ctx,
+            [f" {arg}" if arg.startswith("-") and len(arg.split()) > 1 else arg for arg in args],
         )
 
 
@@ -49,7 +51,7 @@ class _SqlCommand(click.Command):
 )
 @click.option(
     "--engine",
-    type=click.Choice(["auto", "duckdb"]),
+    type=click.Choice(ENGINES),
     default="auto",
     show_default=True,
     help="What runs the query; auto takes DuckDB, which needs no server.",
@@ -84,13 +86,12 @@ def _show_tables(settings: Settings, limit: int | None, out: Output) -> None:
     for each in facts:
         when = plain(each.last_commit)
         if out.as_json:
-            rows.append(
-                (str(each.name), each.rows, each.files, each.bytes, when, list(each.columns))
-            )
+            sizes = (each.rows, each.files, each.bytes)
+            rows.append((str(each.name), *sizes, when, list(each.columns), each.problem or None))
         else:
             counts = (count_text(each.rows), count_text(each.files), size_text(each.bytes))
             rows.append((str(each.name), *counts, when, shown(", ".join(each.columns), 50)))
-    out.table(columns, rows)
+    out.table([*columns, "problem"] if out.as_json else columns, rows)
     say_problems(facts, out)
 
 
@@ -141,13 +142,10 @@ def _ask_one_of_several(
 
 def _open(engine: str, settings: Settings) -> Engine:
     from lakeward.query.directory import installed_catalog
+    from lakeward.query.on_duckdb import DuckDbEngine
 
-    match engine:
-        case "auto" | "duckdb":
-            from lakeward.query.on_duckdb import DuckDbEngine
-
-            return DuckDbEngine(installed_catalog(settings), settings.namespace)
-    raise LakewardError(f"There is no engine {engine!r}")
+    assert engine in ENGINES
+    return DuckDbEngine(installed_catalog(settings), settings.namespace)
 
 
 def _ask(engine: Engine, sql: str, keep: int | None, out: Output) -> Answer:

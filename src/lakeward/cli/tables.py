@@ -41,14 +41,11 @@ def list_command(out: Output) -> None:
         if not out.as_json:
             texts = (count_text(each.rows), count_text(each.files), size_text(each.bytes))
             counts = (*texts, count_text(each.snapshots))
-        namespace = ".".join(each.name.namespace)
-        rows.append(
-            (namespace, each.name.name, each.format_version, *counts, plain(each.last_commit))
-        )
-    out.table(
-        ["namespace", "table", "format", "rows", "files", "bytes", "snapshots", "last_commit"],
-        rows,
-    )
+        name = (".".join(each.name.namespace), each.name.name)
+        problem = (each.problem or None,) if out.as_json else ()
+        rows.append((*name, each.format_version, *counts, plain(each.last_commit), *problem))
+    columns = ["namespace", "table", "format", "rows", "files", "bytes", "snapshots"]
+    out.table([*columns, "last_commit", *(["problem"] if out.as_json else [])], rows)
     say_problems(facts, out)
 
 

@@ -144,7 +144,7 @@ class Job:
         if result.records:
             self._record_bytes = max(1.0, result.bytes_read / result.records)
         try:
-            self.kafka.publish_group(self.spec.group, ledger.positions())
+            self.kafka.publish(ledger.positions())
         except LakewardError as failure:
             # The table has the truth; the next cycle shows it to Kafka again.
             log.warning("job %s: position not shown to Kafka: %s", self.spec.name, failure)
@@ -158,5 +158,5 @@ class Job:
             self.kafka.cluster_id(),
             {name: topic.id for name, topic in topics.items()},
             self.kafka.ends(partitions) if from_end else self.kafka.starts(partitions),
-            self.kafka.group_positions(self.spec.group),
+            self.kafka.group_positions(partitions),
         )

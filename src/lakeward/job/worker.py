@@ -26,7 +26,7 @@ PATIENCE = 4.0
 def build_job(spec: JobSpec, runner: Runner, stop: threading.Event) -> Job:
     """Put a job together from its specification."""
     sink = IcebergSink(spec, open_catalog(spec.catalog), lambda seconds: _pause(stop, seconds))
-    return Job(spec, KafkaOffsets(spec.source), sink, runner)
+    return Job(spec, KafkaOffsets(spec.source, spec.group), sink, runner)
 
 
 def run_worker(

@@ -26,6 +26,8 @@ UNREACHABLE = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.BROKER_NOT_AVAILABLE,
         KafkaError.NETWORK_EXCEPTION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.KAFKA_STORAGE_ERROR,
     }
 )
@@ -34,6 +36,7 @@ LOST = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
 # librdkafka writes to stderr unless it is given a logger; its chatter is ours to place.
 _quiet = logging.getLogger("lakeward.kafka.librdkafka")
+_quiet.addHandler(logging.NullHandler())
 
 
 def client_settings(

@@ -51,8 +51,8 @@ def list_groups(admin: AdminClient) -> list[Group]:
     """Return every consumer group with its positions, by name."""
     where = "list of consumer groups"
     listed = answer_of(admin.list_consumer_groups(request_timeout=ANSWER_SECONDS), where)
-    for failure in listed.errors:
-        raise explain(failure.args[0], where)
+    for error in listed.errors:
+        raise explain(error, where)
     return [describe_group(admin, name) for name in sorted(each.group_id for each in listed.valid)]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicCollection
+from confluent_kafka import Consumer, IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec
 
 from lakeward.errors import TopicMissing
-from lakeward.kafka.client import explained, open_admin
+from lakeward.kafka.client import explained, open_admin, open_consumer
 from lakeward.model.offsets import Position, TopicPartition
 from lakeward.model.spec import SourceSpec
 
@@ -28,10 +29,11 @@ class TopicState:
 
 
 class KafkaOffsets:
-    """Answers where topics begin and end; holds one admin connection."""
+    """Answers where topics begin and end and where a group is; holds its connections."""
 
-    def __init__(self, source: SourceSpec) -> None:
+    def __init__(self, source: SourceSpec, group: str) -> None:
         self._source = source
+        self._group = group
         self._where = f"brokers {source.bootstrap_servers}"
         self._admin = open_admin(source.bootstrap_servers, source.client)
 
@@ -84,25 +86,29 @@ class KafkaOffsets:
                 for part, future in futures.items()
             }
 
-    def group_positions(self, group: str) -> dict[TopicPartition, int]:
-        """Return the offsets a consumer group has committed for our topics."""
-        with explained(f"group {group}, {self._where}"):
-            request = [ConsumerGroupTopicPartitions(group)]
-            futures = self._admin.list_consumer_group_offsets(request, request_timeout=PATIENCE)
-            found = futures[group].result()
+    def group_positions(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offsets our consumer group has committed."""
+        asked = [KafkaPartition(where.topic, where.partition) for where in partitions]
+        with explained(f"group {self._group}, {self._where}"):
+            found = self._member.committed(asked, PATIENCE)
         return {
             TopicPartition(part.topic, part.partition): part.offset
-            for part in found.topic_partitions or ()
-            if part.offset >= 0 and part.topic in self._source.topics
+            for part in found
+            if part.offset >= 0
         }
 
-    def publish_group(self, group: str, positions: Mapping[TopicPartition, Position]) -> None:
-        """Show positions to Kafka's tools as the offsets of a consumer group."""
+    def publish(self, positions: Mapping[TopicPartition, Position]) -> None:
+        """Show positions to Kafka's tools as the offsets of our consumer group."""
         parts = [
             KafkaPartition(where.topic, where.partition, position.offset)
             for where, position in positions.items()
         ]
-        with explained(f"group {group}, {self._where}"):
-            request = [ConsumerGroupTopicPartitions(group, parts)]
-            futures = self._admin.alter_consumer_group_offsets(request, request_timeout=PATIENCE)
-            futures[group].result()
+        with explained(f"group {self._group}, {self._where}"):
+            self._member.commit(offsets=parts, asynchronous=False)
+
+    @cached_property
+    def _member(self) -> Consumer:
+        # Asked through an admin client, librdkafka crashes the process if the group's coordinator
+        # is just moving (confluent-kafka-javascript#374); a consumer waits for it.
+        source = self._source
+        return open_consumer(source.bootstrap_servers, self._group, source.client)

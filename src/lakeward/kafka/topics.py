@@ -32,6 +32,24 @@ from lakeward.kafka.client import explain, explained
 ANSWER_SECONDS = 6.0
 """How long brokers may take to answer before they count as unreachable."""
 
+LEADER_SECONDS = 2.0
+"""How long a partition may be without a leader before we go on without its offsets."""
+
+UNTOLD = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._NOENT,
+    }
+)
+"""What brokers answer about a partition that nobody leads, not yet or no longer."""
+
 UNACCEPTABLE = frozenset(
     {
         KafkaError.TOPIC_EXCEPTION,
@@ -122,7 +140,7 @@ def create_topic(
         created[name].result()
     except KafkaException as failure:
         raise _refused(failure.args[0], name) from failure
-    _await_leaders(admin, {name: partitions})
+    _await_leaders(admin, name, partitions)
 
 
 def create_topics(admin: AdminClient, wanted: Mapping[str, int]) -> list[str]:
@@ -185,21 +203,31 @@ def offsets_of(
     admin: AdminClient, places: Iterable[tuple[str, int]], which: OffsetSpec
 ) -> dict[tuple[str, int], int | None]:
     """Return the first or last stable offsets of partitions; None where nobody can tell."""
-    asked = {TopicPartition(*place): which for place in places}
-    if not asked:
-        return {}
-    answers = admin.list_offsets(
-        asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_SECONDS
-    )
-    return {(at.topic, at.partition): _offset(future) for at, future in answers.items()}
+    found: dict[tuple[str, int], int | None] = dict.fromkeys(places)
+    deadline = time.monotonic() + LEADER_SECONDS
+    waiting = list(found)
+    while waiting:
+        asked = {TopicPartition(*place): which for place in waiting}
+        answers = admin.list_offsets(
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_SECONDS
+        )
+        found |= {(at.topic, at.partition): _offset(answer) for at, answer in answers.items()}
+        waiting = [place for place in waiting if found[place] is None]
+        # A partition made a moment ago has a leader that does not know of it yet.
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05 if waiting else 0)
+    return found
 
 
 def _offset(answer: Future[Any]) -> int | None:
     try:
         return int(answer.result().offset)
-    except KafkaException:
+    except KafkaException as failure:
         # A partition without a leader, or of a deleted topic, has no offsets to tell.
-        return None
+        if failure.args[0].code() in UNTOLD:
+            return None
+        raise explain(failure.args[0], "offsets of partitions") from failure
 
 
 def answer_of(answer: Future[Any], where: str) -> Any:
@@ -219,14 +247,13 @@ def _refused(error: KafkaError, name: str) -> Exception:
     return explain(error, where)
 
 
-def _await_leaders(admin: AdminClient, wanted: Mapping[str, int]) -> None:
+def _await_leaders(admin: AdminClient, name: str, partitions: int) -> None:
     deadline = time.monotonic() + ANSWER_SECONDS
-    for name, partitions in wanted.items():
-        while True:
-            with explained(f"topic {name}"):
-                seen = admin.list_topics(name, timeout=ANSWER_SECONDS).topics[name]
-            if sum(each.leader >= 0 for each in seen.partitions.values()) >= partitions:
-                break
-            if time.monotonic() > deadline:
-                raise SourceUnavailable("The topic is created but has no leader yet", where=name)
-            time.sleep(0.05)
+    while True:
+        with explained(f"topic {name}"):
+            seen = admin.list_topics(name, timeout=ANSWER_SECONDS).topics[name]
+        if sum(each.leader >= 0 for each in seen.partitions.values()) >= partitions:
+            return
+        if time.monotonic() > deadline:
+            raise SourceUnavailable("The topic is created but has no leader yet", where=name)
+        time.sleep(0.05)

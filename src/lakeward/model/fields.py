@@ -115,7 +115,8 @@ STRING_MAP = map_of(Kind.STRING, Kind.STRING)
 
 METADATA_COLUMNS = (
     optional("_topic", Kind.STRING, "Kafka topic the record came from"),
-    optional("_partition", Kind.INT, "Kafka partition"),
+    # Not `_partition`: Iceberg reserves that name, and Spark then refuses to read the table.
+    optional("_kafka_partition", Kind.INT, "Kafka partition"),
     optional("_offset", Kind.LONG, "Kafka offset; with topic and partition it names the record"),
     optional("_timestamp", Kind.TIMESTAMPTZ, "Kafka timestamp of the record"),
 )

@@ -129,8 +129,8 @@ def _late(value: bytes, rng: np.random.Generator) -> bytes:
 
 def _huge(value: bytes, rng: np.random.Generator) -> bytes:
     record: Record = json.loads(value)
-    wanted = int(1_024 * 190 ** rng.random())
-    notes = {f"note-{place:04d}": rng.bytes(100).hex() for place in range(wanted // 213 + 1)}
+    text = rng.bytes(int(512 * 190 ** rng.random())).hex()
+    notes = {f"note-{start:06d}": text[start : start + 200] for start in range(0, len(text), 200)}
     record["tags"] = record.get("tags", {}) | notes
     return encode(record)
 

@@ -52,8 +52,9 @@ class Manifest:
     run: str
     seed: int
     start: str
-    """The instant event times advance from; with seed and rate it makes the records again."""
+    """The instant event times advance from."""
     rate: float | None
+    fault_share: float
     started_at: int
     """Milliseconds since the epoch."""
     seconds: float

@@ -25,7 +25,9 @@ STOP_WITHIN = 4.0
 """Seconds that records in flight still get once somebody has asked to stop."""
 
 _LENGTH = Struct(">Q")
-_GONE = UNREACHABLE | {KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_QUEUE}
+_GONE = UNREACHABLE | {KafkaError._MSG_TIMED_OUT}
+_PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+"""Our own doing when we give up, hence never the reason for it."""
 
 _quiet = logging.getLogger("lakeward.produce.librdkafka")
 # Without a handler of its own Python would print librdkafka's chatter to stderr.
@@ -59,6 +61,7 @@ class Outbox:
         self.tallies: defaultdict[tuple[str, int], Tally] = defaultdict(Tally)
         self._where = bootstrap_servers
         self._sent = 0
+        self._delivered = 0
         self._failed = 0
         self._reason: KafkaError | None = None
         self._producer = Producer(
@@ -80,7 +83,10 @@ class Outbox:
 
     @property
     def delivered(self) -> int:
-        return self._sent - len(self._producer) - self._failed
+        # librdkafka counts its own events as in flight too, so the difference may step back.
+        in_flight = len(self._producer) + self._failed
+        self._delivered = max(self._delivered, self._sent - in_flight)
+        return self._delivered
 
     def send(self, topic: str, portion: Portion) -> None:
         """Hand over some records; their order within each partition is kept."""
@@ -95,27 +101,31 @@ class Outbox:
             if accepted < len(own):
                 for message in messages:
                     self._note(message.get("_error"))
-        self._producer.poll(0)
+
+    def wait(self, seconds: float) -> None:
+        """Pass the time, and notice what became of earlier records; raise if any failed."""
+        self._producer.poll(seconds)
+        if self._failed:
+            self._give_up()
 
     def make_room(self, stop: Callable[[], bool]) -> None:
         """Wait until few enough records are in flight; raise if any delivery failed."""
         while len(self._producer) > MOST_IN_FLIGHT and not self._failed and not stop():
             self._producer.poll(0.02)
-        if self._failed:
-            self._give_up()
+        self.wait(0)
 
     def settle(self, progress: Callable[[int], None], stop: Callable[[], bool]) -> None:
         """Wait until Kafka has confirmed every record; raise if it does not."""
         deadline = None
-        while self._producer.flush(0.1) and not self._failed:
+        while (left := self._producer.flush(0.1)) and not self._failed:
             progress(self.delivered)
             if deadline is None and stop():
                 deadline = time.monotonic() + STOP_WITHIN
             if deadline is not None and time.monotonic() > deadline:
                 break
-        if self._failed or len(self._producer):
+        if left or self._failed:
             self._give_up()
-        progress(self.delivered)
+        progress(self._sent)
 
     def _give_up(self) -> None:
         self._producer.purge()
@@ -134,4 +144,5 @@ class Outbox:
     def _note(self, error: KafkaError | None, _message: Message | None = None) -> None:
         if error is not None:
             self._failed += 1
-            self._reason = self._reason or error
+            if self._reason is None and error.code() not in _PURGED:
+                self._reason = error

@@ -12,7 +12,7 @@ from lakeward.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The same seed, start, rate and counts give the same records, byte for byte."""
+    """Everything but the counts; with seed and start given it makes the same bytes every time."""
 
     seed: int | None = None
     """None: a new one for every run."""

@@ -68,6 +68,7 @@ def send_records(
         seed=settled.seed,
         start=settled.start.isoformat(),
         rate=settled.rate,
+        fault_share=settled.fault_share,
         started_at=round(started * 1000),
         seconds=round(seconds, 3),
         interrupted=sum(topic.records for topic in topics) < sum(counts.values()),
@@ -117,8 +118,7 @@ def _send_all(
         allowed = allowed_by(rate, time.monotonic() - begun, total)
         upto = min(allowed, sent + BLOCK * len(counts))
         if upto == sent:
-            time.sleep(min(0.02, 0.5 / (rate or 1)))
-            continue
+            outbox.wait(0.01)
         for topic, many in shares_between(counts, sent, upto).items():
             faults[topic] += _send_some(outbox, topic, streams[topic], many, watch)
         sent = upto

@@ -7,6 +7,8 @@ import json
 from lakeward.errors import QueryFailed
 from lakeward.query.tokens import tokens
 
+PLACELESS = frozenset({"IO", "Permission"})
+"""Kinds whose position lies in a view of ours, not in the statement."""
 NEXT_STEPS = {
     "COLUMN_NOT_FOUND": "See a table's columns with: lakeward tables show TABLE.",
     "IO": "Check the table's files with: lakeward verify.",
@@ -20,11 +22,11 @@ def complaint(message: str, sql: str) -> QueryFailed:
         raw = json.loads(message[message.index("{") :])
         what = raw.get("exception_message") or raw["error_message"]
     except (ValueError, KeyError, TypeError, AttributeError):
-        return QueryFailed(" ".join(message.split()))
+        return QueryFailed(" ".join(message.split()).rstrip("."), next_step=NEXT_STEPS["IO"])
     kinds = (raw.get("error_subtype"), raw.get("exception_type"))
     return QueryFailed(
         " ".join(what.split()).rstrip("."),
-        where=_place(sql, raw.get("position")),
+        where="" if kinds[1] in PLACELESS else _place(sql, raw.get("position")),
         next_step=next((NEXT_STEPS[kind] for kind in kinds if kind in NEXT_STEPS), ""),
     )
 

@@ -16,6 +16,8 @@ SPARK_TYPES = {
     "uuid": "STRING",
     "fixed": "BINARY",
 }
+RESERVED = frozenset({"comment", "external", "location", "owner", "provider"})
+"""Properties that Spark refuses to be told."""
 SPARK_TRANSFORMS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
@@ -26,13 +28,20 @@ def create_table_text(name: str, metadata: TableMetadata) -> str:
     parts.append("USING iceberg")
     if by := ", ".join(map(_transform, partitioning(metadata))):
         parts.append(f"PARTITIONED BY ({by})")
-    options = {
-        "format-version": str(metadata.document.get("format-version", 1)),
-        **{key: text for key, text in metadata.properties.items() if not key.startswith(PREFIX)},
+    if comment := metadata.properties.get("comment"):
+        parts.append(f"COMMENT {_text(comment)}")
+    options = sorted(_options(metadata).items())
+    listed = ",\n".join(f"  {_text(key)} = {_text(text)}" for key, text in options)
+    return "\n".join([*parts, f"TBLPROPERTIES (\n{listed}\n)"])
+
+
+def _options(metadata: TableMetadata) -> dict[str, str]:
+    kept = {
+        key: text
+        for key, text in metadata.properties.items()
+        if key not in RESERVED and not key.startswith(PREFIX)
     }
-    listed = ",\n".join(f"  {_text(key)} = {_text(text)}" for key, text in sorted(options.items()))
-    parts.append(f"TBLPROPERTIES (\n{listed}\n)")
-    return "\n".join(parts)
+    return {"format-version": str(metadata.document.get("format-version", 1)), **kept}
 
 
 def _column(field: Document) -> str:

@@ -80,6 +80,9 @@ class DuckDbEngine:
             self._running = None
 
     def _read(self, connection: duckdb.DuckDBPyConnection, sql: str, keep: int | None) -> Answer:
+        if self._interrupted:
+            # DuckDB forgets an interrupt that comes before its statement.
+            raise QueryFailed("The query was interrupted")
         connection.execute(sql)
         names, types = _columns(connection)
         if any(kind.startswith(TEXT_ONLY) for kind in types):
@@ -92,9 +95,6 @@ class DuckDbEngine:
             if keep is not None and total >= max(COUNTED_ROWS, keep + 1):
                 counted = False
                 break
-        if self._interrupted:
-            # An interrupted stream ends as if it were complete.
-            raise QueryFailed("The query was interrupted")
         return Answer(unique_names(names), tuple(types), rows, total, counted)
 
 

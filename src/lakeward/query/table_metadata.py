@@ -89,8 +89,9 @@ def read_metadata(name: TableName, location: str) -> TableMetadata:
         assert document["location"]
         assert isinstance(metadata.fields, list)
     except (OSError, ValueError, LookupError, TypeError, AssertionError, EOFError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
         raise DestinationError(
-            f"The metadata of table {name} cannot be read: {failure or 'it is not complete'}",
+            f"The metadata of table {name} cannot be read: {reason or 'it is not complete'}",
             where=str(file),
             next_step="Restore the file, or point the catalog at an older one.",
         ) from failure

@@ -85,14 +85,13 @@ def _time(value: datetime) -> str:
 
 
 def _binary(value: bytes) -> str:
+    marked = BINARY_MARK + base64.b64encode(value).decode()
     try:
         text = value.decode()
     except UnicodeDecodeError:
-        return BINARY_MARK + base64.b64encode(value).decode()
+        return marked
     # Text that looks like our mark is marked itself, so that the mark never lies.
-    return (
-        text if not text.startswith(BINARY_MARK) else BINARY_MARK + base64.b64encode(value).decode()
-    )
+    return marked if text.startswith(BINARY_MARK) else text
 
 
 def _key(key: object) -> str:

@@ -197,7 +197,7 @@ def _origin(chunk: Chunk, live: Indexes) -> dict[str, pa.Array]:
     micros = pa.array(stamps * 1000, pa.int64(), mask=stamps < 0)
     return {
         "_topic": pa.repeat(pa.scalar(chunk.topic), len(live)),
-        "_partition": pa.repeat(pa.scalar(chunk.partition, pa.int32()), len(live)),
+        "_kafka_partition": pa.repeat(pa.scalar(chunk.partition, pa.int32()), len(live)),
         "_offset": pa.array(chunk.offsets[live]),
         "_timestamp": micros.cast(pa.timestamp("us", "UTC")),
     }

@@ -62,8 +62,11 @@ class KafkaBroker:
         self._service.kill()
 
 
-def start_kafka(settings: Settings) -> KafkaBroker:
-    """Start the broker of this home, or return the one that runs."""
+def start_kafka(settings: Settings, *, tied: bool = False) -> KafkaBroker:
+    """Start the broker of this home, or return the one that runs.
+
+    A broker that is tied ends with this process, even if this process is killed.
+    """
     ports = broker_ports(settings)
     with held(settings.run / f"{NAME}.lock"):
         running = find_service(NAME, settings)
@@ -78,7 +81,7 @@ def start_kafka(settings: Settings) -> KafkaBroker:
         cluster_id = prepare_storage(folder, java, ports)
         probe = Probe(f"{LOOPBACK}:{ports['external']}", cluster_id)
         command = [*java, f"-Dlakeward.home={settings.home}", "kafka.Kafka", "server.properties"]
-        service = spawn(NAME, command, settings, folder=folder, ports=ports)
+        service = spawn(NAME, command, settings, folder=folder, ports=ports, tied=tied)
         await_ready(service, probe.answers, READY_SECONDS)
     return KafkaBroker(service)
 

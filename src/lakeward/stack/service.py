@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lakeward.errors import ServiceFailed
 from lakeward.settings import Settings
+from lakeward.stack.tether import Tether
 
 GRACE_SECONDS = 20.0
 LOG_BYTES = 20 * 1024 * 1024
@@ -37,11 +38,16 @@ class Service:
     """A running service; holds its record, and its handle if this process started it."""
 
     def __init__(
-        self, record: ServiceRecord, pid_file: Path, process: subprocess.Popen[bytes] | None = None
+        self,
+        record: ServiceRecord,
+        pid_file: Path,
+        process: subprocess.Popen[bytes] | None = None,
+        tether: Tether | None = None,
     ) -> None:
         self.record = record
         self._pid_file = pid_file
         self._process = process
+        self._tether = tether
 
     @property
     def alive(self) -> bool:
@@ -59,12 +65,18 @@ class Service:
         self._signal(signal.SIGTERM)
         if not self._gone_within(grace):
             self.kill()
+        self._untie()
         self._pid_file.unlink(missing_ok=True)
 
     def kill(self) -> None:
         """End the service at once, as a crash would. Its pid file stays."""
         self._signal(signal.SIGKILL)
         self._gone_within(GRACE_SECONDS)
+        self._untie()
+
+    def _untie(self) -> None:
+        if self._tether is not None:
+            self._tether.cut()
 
     def _signal(self, number: signal.Signals) -> None:
         if self.alive:
@@ -87,8 +99,12 @@ def spawn(
     *,
     folder: Path,
     ports: Mapping[str, int] | None = None,
+    tied: bool = False,
 ) -> Service:
-    """Start a service in its own session: a Ctrl-C in our terminal does not reach it."""
+    """Start a service in its own session: a Ctrl-C in our terminal does not reach it.
+
+    One that is tied ends when this process ends; otherwise it stays until it is stopped.
+    """
     settings.run.mkdir(parents=True, exist_ok=True)
     log = _open_log(settings.logs / f"{name}.log")
     with log.open("ab") as output:
@@ -105,11 +121,12 @@ def spawn(
         record = ServiceRecord(name, process.pid, birth, time.time(), str(log), dict(ports or {}))
         pid_file = settings.run / f"{name}.json"
         _write_record(record, pid_file)
+        tether = Tether(process.pid) if tied else None
     except BaseException:
         process.kill()
         process.wait()
         raise
-    return Service(record, pid_file, process)
+    return Service(record, pid_file, process, tether)
 
 
 def await_ready(service: Service, is_ready: Callable[[], bool], seconds: float) -> None:

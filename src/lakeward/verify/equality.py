@@ -6,9 +6,18 @@ Expected values stay on the left of `==`, so ordinary dict and list comparison f
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from lakeward.verify.strict_json import NUMBER, Literal, Unfit, parse, same_json, same_number
+from lakeward.verify.strict_json import (
+    NUMBER,
+    Literal,
+    TooDeep,
+    Unfit,
+    parse,
+    same_json,
+    same_number,
+)
 
 
 class NumberText:
@@ -46,11 +55,24 @@ class JsonText:
             return False
         try:
             return same_json(self.value, parse(found))
-        except Unfit:
+        except (Unfit, TooDeep):
             return False
 
     def __str__(self) -> str:
         return f"JSON text of {self.value}"
+
+
+class NotANumber:
+    """A NaN, which to Python does not even equal itself."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, found: object) -> bool:
+        return isinstance(found, float) and math.isnan(found)
+
+    def __str__(self) -> str:
+        return "NaN"
 
 
 class Entries:
@@ -69,6 +91,3 @@ class Entries:
         return len(keys) == len(self.entries) and self.entries == dict(
             zip(keys, values, strict=True)
         )
-
-    def __str__(self) -> str:
-        return str({key: str(value) for key, value in self.entries.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,7 @@ from pyiceberg.table import Table
 
 from lakeward.errors import DestinationError, TableUnsuitable
 from lakeward.verify.partitioning import plain_values
-
-Report = Callable[[str], None]
-"""Takes one sentence about what is wrong with the files."""
+from lakeward.verify.report import Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +37,15 @@ class _Listing:
     deletes: list[ManifestEntry] = field(default_factory=list)
 
 
-def stored_files(table: Table, report: Report) -> list[StoredFile]:
+def stored_files(table: Table, tell: Tell) -> list[StoredFile]:
     """List the data files of the current snapshot; say what is wrong with them."""
-    listing = _list_entries(table, report)
+    listing = _list_entries(table, tell)
     _refuse_what_cannot_be_read(table, listing)
     paths = Counter(entry.data_file.file_path for entry in listing.data)
     for path, times in paths.items():
         if times > 1:
-            report(f"data file referenced {times} times: {path}")
-    absent = _absent(table.io, paths, report)
+            tell(f"data file referenced {times} times: {path}")
+    absent = _absent(table.io, paths, tell)
     return [
         _stored(entry, listing.deletes)
         for entry in listing.data
@@ -55,19 +53,19 @@ def stored_files(table: Table, report: Report) -> list[StoredFile]:
     ]
 
 
-def _list_entries(table: Table, report: Report) -> _Listing:
+def _list_entries(table: Table, tell: Tell) -> _Listing:
     listing = _Listing()
     snapshot = table.current_snapshot()
     try:
         manifests = [] if snapshot is None else snapshot.manifests(table.io)
     except FileNotFoundError as missing:
-        report(f"manifest list missing: {missing}")
+        tell(f"manifest list missing: {missing}")
         return listing
     for manifest in manifests:
         try:
             entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
         except FileNotFoundError:
-            report(f"manifest missing: {manifest.manifest_path}")
+            tell(f"manifest missing: {manifest.manifest_path}")
             continue
         for entry in entries:
             is_data = entry.data_file.content == DataFileContent.DATA
@@ -87,7 +85,7 @@ def _refuse_what_cannot_be_read(table: Table, listing: _Listing) -> None:
         )
 
 
-def _absent(io: FileIO, paths: Iterable[str], report: Report) -> set[str]:
+def _absent(io: FileIO, paths: Iterable[str], tell: Tell) -> set[str]:
     absent = set()
     for path in paths:
         try:
@@ -97,7 +95,7 @@ def _absent(io: FileIO, paths: Iterable[str], report: Report) -> set[str]:
                 f"The storage of a data file does not answer: {failure}", where=path
             ) from failure
         if not there:
-            report(f"data file missing: {path}")
+            tell(f"data file missing: {path}")
             absent.add(path)
     return absent
 

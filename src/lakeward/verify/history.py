@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from lakeward.verify.jobs import Ledger
+from lakeward.verify.report import Tell
 from lakeward.verify.span import Place
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stretch:
-    """Offsets `[start, end)` taken by one snapshot under one schema."""
+    """Offsets `[start, end)` taken by one snapshot.
+
+    A batch half done when the schema changes is finished under the older one, so the schema it was
+    judged by is any its job has seen since its last batch; nearly always that is one.
+    """
 
     start: int
     end: int
-    schema_id: int | None
+    schema_ids: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -30,21 +35,21 @@ class History:
 
     stretches: dict[Place, list[Stretch]] = field(default_factory=lambda: defaultdict(list))
 
-    def schema_id(self, place: Place, offset: int) -> int | None:
-        """Return the schema an offset was judged by, if its snapshot is still there."""
+    def schema_ids(self, place: Place, offset: int) -> tuple[int, ...]:
+        """Return the schemas an offset may have been judged by; none if its snapshot is gone."""
         stretches = self.stretches.get(place, [])
         index = bisect_right(stretches, offset, key=lambda stretch: stretch.start) - 1
         if index < 0 or offset >= stretches[index].end:
-            return None
-        return stretches[index].schema_id
+            return ()
+        return stretches[index].schema_ids
 
 
-def read_history(table: Table, ledger: Ledger, report: Callable[[str], None]) -> History:
+def read_history(table: Table, ledger: Ledger, tell: Tell) -> History:
     """Walk a job's snapshots from the oldest on; report every gap, overlap and contradiction."""
     snapshots = list(ancestors_of(table.current_snapshot(), table.metadata))[::-1]
     # A first snapshot without parent may also be one whose elders were expired (Nessie).
     complete = bool(snapshots) and (snapshots[0].sequence_number or 0) <= 1
-    walk = _Walk(ledger, report, complete)
+    walk = _Walk(ledger, tell, complete)
     for snapshot in snapshots:
         if _summary(snapshot).get("lakeward.job") == ledger.job:
             walk.take(snapshot)
@@ -53,13 +58,14 @@ def read_history(table: Table, ledger: Ledger, report: Callable[[str], None]) ->
 
 
 class _Walk:
-    """Holds, per partition, the offset the next range must start at."""
+    """Holds where each partition's next range must start, and the schemas since the last batch."""
 
-    def __init__(self, ledger: Ledger, report: Callable[[str], None], complete: bool) -> None:
+    def __init__(self, ledger: Ledger, tell: Tell, complete: bool) -> None:
         self.history = History()
         self._ledger = ledger
-        self._report = report
+        self._tell = tell
         self._batch: int | None = None
+        self._schemas: dict[int, None] = {}
         self._next: dict[Place, int] = {}
         if complete:
             for name, topic in ledger.topics.items():
@@ -67,6 +73,8 @@ class _Walk:
 
     def take(self, snapshot: Snapshot) -> None:
         summary = _summary(snapshot)
+        if snapshot.schema_id is not None:
+            self._schemas = {snapshot.schema_id: None} | self._schemas
         ranges = summary.get("lakeward.ranges")
         if ranges is None:
             self._take_without_ranges(summary)
@@ -74,6 +82,7 @@ class _Walk:
             for topic, partitions in json.loads(ranges).items():
                 for partition, (start, end) in partitions.items():
                     self._take_range((topic, int(partition)), start, end, snapshot)
+            self._schemas = dict.fromkeys(list(self._schemas)[:1])
         self._batch = int(summary.get("lakeward.batch", -1))
 
     def _take_without_ranges(self, summary: Mapping[str, str]) -> None:
@@ -87,18 +96,18 @@ class _Walk:
         due = self._next.get(place)
         if due is not None and due != start:
             kind = "a gap" if start > due else "an overlap"
-            self._report(
+            self._tell(
                 f"{kind} in {place[0]}-{place[1]}: snapshot {snapshot.snapshot_id} "
                 f"takes [{start}, {end}) after {due}"
             )
         self._next[place] = end
-        self.history.stretches[place].append(Stretch(start, end, snapshot.schema_id))
+        self.history.stretches[place].append(Stretch(start, end, tuple(self._schemas)))
 
     def finish(self) -> None:
         for (topic, partition), reached in self._next.items():
             position = self._ledger.position(topic, partition)
             if position != reached:
-                self._report(
+                self._tell(
                     f"{topic}-{partition}: the ledger stands at {position}, "
                     f"its snapshots end at {reached}"
                 )

@@ -15,7 +15,7 @@ from lakeward.errors import DestinationError, TableUnsuitable
 from lakeward.schemas.dead_letter import SUFFIX
 
 PREFIX = "lakeward.ledger."
-KEY_COLUMNS = ("_topic", "_partition", "_offset")
+KEY_COLUMNS = ("_topic", "_kafka_partition", "_offset")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from lakeward.verify.difference import first_difference
@@ -34,14 +35,12 @@ class Rules:
     specs: dict[int, tuple[PartitionField, ...]]
     columns: dict[str, str]
     """Column name to column id, of the data table."""
-    letter_columns: dict[str, str]
 
     def expectations_at(self, place: Place, offset: int) -> list[Expectation]:
-        """Return the expectation of the schema an offset was judged by, or all if that is gone."""
-        known = self.history.schema_id(place, offset)
-        if known is not None and known in self.expectations:
-            return [self.expectations[known]]
-        return list(self.expectations.values())
+        """Return what the schemas an offset may have been judged by expect; all if unknown."""
+        known = self.history.schema_ids(place, offset)
+        expectations = [self.expectations[n] for n in known if n in self.expectations]
+        return expectations or list(self.expectations.values())
 
     def misplaced(self, row: StoredRow) -> Verdict:
         file = self.files[row.file]
@@ -64,10 +63,6 @@ def make_rules(
         {schema.schema_id: expect(schema, current, max_record_bytes) for schema in schemas},
         {spec_id: partition_fields(spec, current) for spec_id, spec in table.specs().items()},
         {field.name: str(field.field_id) for field in current.fields},
-        {
-            field.name: str(field.field_id)
-            for field in (job.letters.schema().fields if job.letters else ())
-        },
     )
 
 
@@ -83,7 +78,7 @@ def judge(
     if copies > 1:
         return Category.DUPLICATED, f"{len(rows)} rows and {len(letters)} dead letters"
     if letters:
-        changed = _altered_letter(rules, record, letters[0].values)
+        changed = _altered_letter(record, letters[0].values)
         if changed is not None:
             return Category.ALTERED, changed
     verdict: Verdict = None
@@ -91,7 +86,7 @@ def judge(
         if rows:
             verdict = _judge_row(rules, expectation, place, record, rows[0].values)
         else:
-            verdict = _judge_letter(expectation, record.value)
+            verdict = _judge_letter(expectation, record.value, letters[0].values)
         if verdict is None:
             return None
     return verdict
@@ -112,27 +107,27 @@ def _judge_row(
 
 
 def _add_origin(row: dict[str, Any], columns: dict[str, str], place: Place, record: Record) -> None:
-    row[columns["_topic"]], row[columns["_partition"]] = place
+    row[columns["_topic"]], row[columns["_kafka_partition"]] = place
     row[columns["_offset"]] = record.offset
     if "_timestamp" in columns:
         row[columns["_timestamp"]] = _micros(record)
 
 
-def _judge_letter(expectation: Expectation, value: bytes) -> Verdict:
+def _judge_letter(expectation: Expectation, value: bytes, letter: dict[str, Any]) -> Verdict:
     try:
         expectation.row(value)
     except Unfit:
         return None
-    return Category.MISJUDGED, "a dead letter though it fits the table"
+    why = f"{letter['reason']}, {letter['message']}"
+    return Category.MISJUDGED, f"a dead letter ({why}) though it fits the table"
 
 
-def _altered_letter(rules: Rules, record: Record, found: dict[str, Any]) -> str | None:
-    kept = {name: found.get(column) for name, column in rules.letter_columns.items()}
+def _altered_letter(record: Record, found: dict[str, Any]) -> str | None:
     for name, expected in (("value", record.value), ("key", record.key)):
-        if kept.get(name) != (None if expected is None else expected.hex().upper()):
+        if found[name] != (None if expected is None else sha256(expected).hexdigest()):
             return f"the dead letter's {name} is not the record's, byte for byte"
-    if kept.get("timestamp") != _micros(record):
-        return f"the dead letter's timestamp: expected {_micros(record)}, found {kept['timestamp']}"
+    if found["timestamp"] != _micros(record):
+        return f"the dead letter's timestamp is {found['timestamp']}, not {_micros(record)}"
     return None
 
 

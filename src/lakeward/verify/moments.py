@@ -12,7 +12,9 @@ from lakeward.verify.strict_json import Unfit
 
 EPOCH = calendar_date(1970, 1, 1).toordinal()
 DAY_MILLIS = 86_400_000
-LARGEST_OFFSET_MINUTES = 18 * 60
+DAY_MICROS = DAY_MILLIS * 1000
+FIRST_DAY = calendar_date.min.toordinal() - EPOCH
+LAST_DAY = calendar_date.max.toordinal() - EPOCH
 
 _DATE = r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
 _TIME = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
@@ -25,10 +27,7 @@ TIMESTAMP_TEXT = re.compile(f"{_DATE}[T ]{_TIME}{_ZONE}")
 def date(value: Any) -> int:
     """Days since 1970: a whole number as it is, or `yyyy-MM-dd`."""
     if type(value) is not str:
-        days = whole_number(value)
-        if -(1 << 31) <= days < 1 << 31:
-            return days
-        raise Unfit("beyond the range of dates")
+        return _in_calendar(whole_number(value), per_day=1)
     if not DATE_TEXT.fullmatch(value):
         raise Unfit("not a date")
     return _days(value)
@@ -52,19 +51,23 @@ def timestamp(zoned: bool) -> Convert:
 
     def convert(value: Any) -> int:
         if type(value) is not str:
-            micros = whole_number(value) * 1000
-            if -(1 << 63) <= micros < 1 << 63:
-                return micros
-            raise Unfit("beyond the range of timestamps")
+            return _in_calendar(whole_number(value) * 1000, DAY_MICROS)
         parts = TIMESTAMP_TEXT.fullmatch(value)
         if parts is None:
             raise Unfit("not a timestamp")
         day, hour, minute, second, fraction, zone = parts.groups()
-        local = _days(day) * DAY_MILLIS * 1000 + _micros(hour, minute, second, fraction)
+        local = _days(day) * DAY_MICROS + _micros(hour, minute, second, fraction)
         offset = _offset(zone) if zone and zone != "Z" else 0
-        return local - offset if zoned else local
+        return _in_calendar(local - offset, DAY_MICROS) if zoned and offset else local
 
     return convert
+
+
+def _in_calendar(count: int, per_day: int) -> int:
+    """Return a count of days or microseconds that lies in the years 1 to 9999."""
+    if FIRST_DAY <= count // per_day <= LAST_DAY:
+        return count
+    raise Unfit("beyond the years 1 to 9999")
 
 
 @lru_cache(maxsize=4096)
@@ -86,7 +89,7 @@ def _micros(hour: str, minute: str, second: str | None, fraction: str | None) ->
 
 def _offset(zone: str) -> int:
     hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
-    total = hours * 60 + minutes
-    if minutes > 59 or total > LARGEST_OFFSET_MINUTES:
+    if hours > 23 or minutes > 59:
         raise Unfit("no such zone")
-    return (total if zone[0] == "+" else -total) * 60_000_000
+    total = (hours * 60 + minutes) * 60_000_000
+    return total if zone[0] == "+" else -total

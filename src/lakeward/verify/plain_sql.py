@@ -22,6 +22,7 @@ from pyiceberg.types import (
 )
 
 FIELD_ID = b"PARQUET:field_id"
+LETTER_PARTS = ("key", "value", "timestamp", "reason", "message")
 
 
 def loose_type(kind: Any) -> Any:
@@ -52,6 +53,21 @@ def loose_schema(schema: Any) -> Any:
 def row_sql(columns: tuple[NestedField, ...], file_schema: Any) -> str:
     """Return the expression of a whole row as a struct keyed by column id."""
     return _fields(columns, {_id(field): (f"c{n}", field) for n, field in enumerate(file_schema)})
+
+
+def letter_sql(columns: tuple[NestedField, ...], file_schema: Any) -> str:
+    """Return the expression of a dead letter, its bytes by their digest: they may be very many."""
+    named = {field.name: column_sql(field.field_id, file_schema) for field in columns}
+    column = {name: named.get(name, "NULL") for name in LETTER_PARTS}
+    values = {
+        "key": f"sha256(CAST({column['key']} AS BLOB))",
+        "value": f"sha256(CAST({column['value']} AS BLOB))",
+        "timestamp": f"epoch_us(CAST({column['timestamp']} AS TIMESTAMPTZ))",
+        "reason": column["reason"],
+        "message": column["message"],
+    }
+    parts = [f'"{name}" := {value}' for name, value in values.items()]
+    return f"struct_pack({', '.join(parts)})"
 
 
 def column_sql(field_id: int, file_schema: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,13 +12,10 @@ from pyiceberg.table import Table
 
 from lakeward.verify.files import StoredFile, stored_files
 from lakeward.verify.jobs import Job, Ledger, TopicPosition, find_jobs
-from lakeward.verify.report import Category, Finding, Findings
+from lakeward.verify.report import Category, Finding, Findings, Tell
 from lakeward.verify.sent import SentRange, load_sent
 from lakeward.verify.span import Range
 from lakeward.verify.topics import Topics
-
-Tell = Callable[[str], None]
-"""Takes one sentence about what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +90,7 @@ def _plan(job: Job, cluster_id: str, topics: Topics, findings: Findings) -> Chec
             ignored.add(name)
             continue
         ranges += _ranges(job, name, known, topics, topic.partitions, tell)
-    list_files = partial(stored_files, report=teller(findings, job, Category.FILES))
+    list_files = partial(stored_files, tell=teller(findings, job, Category.FILES))
     letter_files = list_files(job.letters) if job.letters else []
     return Check(job, tuple(ranges), list_files(job.table), letter_files, frozenset(ignored))
 

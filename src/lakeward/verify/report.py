@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -31,6 +31,9 @@ class Category(StrEnum):
     SENT = "sent"
     """Kafka does not hold what `lakeward produce` says it sent."""
 
+
+Tell = Callable[[str], None]
+"""Takes one sentence about what is wrong."""
 
 OF_RECORDS = tuple(Category)[:6]
 

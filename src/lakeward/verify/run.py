@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.table import Table
 
-from lakeward.verify.files import StoredFile
 from lakeward.verify.history import read_history
 from lakeward.verify.jobs import KEY_COLUMNS
 from lakeward.verify.judge import make_rules
 from lakeward.verify.partition import Bench, PartitionCheck
-from lakeward.verify.plan import Check, Options, Plan, Tell, plan_checks
+from lakeward.verify.plain_sql import letter_sql, row_sql
+from lakeward.verify.plan import Check, Options, Plan, plan_checks
 from lakeward.verify.readback import Reading, stored_rows
-from lakeward.verify.report import Category, Report, Tally
+from lakeward.verify.report import Category, Report, Tally, Tell
 from lakeward.verify.sent import checks_within
 from lakeward.verify.shelf import Shelf
 from lakeward.verify.topics import Topics, open_topics
@@ -68,8 +68,7 @@ def _run(check: Check, plan: Plan, topics: Topics, steps: _Steps) -> list[Tally]
     history = read_history(job.table, job.ledger, plan.tell(job, Category.LEDGER))
     rules = make_rules(job, history, check.files, plan.options.max_record_bytes)
     tell = plan.tell(job, Category.FILES)
-    rows = _shelf(job.table, check.files, KEY_COLUMNS, tell, steps)
-    letters = _shelf(job.letters, check.letter_files, LETTER_KEY, tell, steps)
+    rows, letters = _shelves(check, tell, steps)
     bench = Bench(rules, rows, letters, plan.findings, check.ignored_topics)
     tallies = []
     for covered in check.ranges:
@@ -79,13 +78,12 @@ def _run(check: Check, plan: Plan, topics: Topics, steps: _Steps) -> list[Tally]
     return tallies
 
 
-def _shelf(
-    table: Table | None,
-    files: list[StoredFile],
-    key: tuple[str, str, str],
-    tell: Tell,
-    steps: _Steps,
-) -> Shelf:
-    if table is None or not files:
-        return Shelf(iter(()))
-    return Shelf(stored_rows(Reading(table, files, key, tell, steps.add)))
+def _shelves(check: Check, tell: Tell, steps: _Steps) -> tuple[Shelf, Shelf]:
+    table, letters = check.job.table, check.job.letters
+    row = partial(row_sql, table.schema().fields)
+    rows = Reading(table, check.files, KEY_COLUMNS, row, tell, steps.add)
+    if letters is None:
+        return Shelf(stored_rows(rows)), Shelf(iter(()))
+    letter = partial(letter_sql, letters.schema().fields)
+    kept = Reading(letters, check.letter_files, LETTER_KEY, letter, tell, steps.add)
+    return Shelf(stored_rows(rows)), Shelf(stored_rows(kept))

@@ -15,14 +15,15 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from lakeward.verify.equality import JsonText, NumberText
-from lakeward.verify.strict_json import NUMBER, Literal, Unfit, exact, is_number
+from lakeward.verify.equality import JsonText, NotANumber, NumberText
+from lakeward.verify.strict_json import Literal, Unfit, exact, is_number
 
 Convert = Callable[[Any], Any]
 
 WHOLE_TEXT = re.compile(r"[+-]?[0-9]+")
+DECIMAL_TEXT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-LARGEST_FLOAT = 3.4028234663852886e38
+_NOT_FINITE = {"NaN": NotANumber(), "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def text(value: Any) -> Any:
@@ -77,13 +78,11 @@ def whole_number(value: Any) -> int:
 def floating(single: bool) -> Convert:
     """Numbers in binary; a fraction is rounded to the nearest, a whole number must be exact."""
 
-    def convert(value: Any) -> float:
+    def convert(value: Any) -> Any:
+        if type(value) is str and value in _NOT_FINITE:
+            return _NOT_FINITE[value]
         number = _number(value)
-        nearest = float(number)
-        if single and abs(nearest) <= LARGEST_FLOAT:
-            nearest = struct.unpack("f", struct.pack("f", nearest))[0]
-        elif single:
-            nearest = math.inf
+        nearest = _single(float(number)) if single else float(number)
         if math.isinf(nearest):
             raise Unfit("too large for the column")
         if _is_integer_text(value) and number != Decimal(nearest):
@@ -93,6 +92,13 @@ def floating(single: bool) -> Convert:
     return convert
 
 
+def _single(number: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return math.inf
+
+
 def _is_integer_text(value: Any) -> bool:
     return type(value) is int or WHOLE_TEXT.fullmatch(value) is not None
 
@@ -100,7 +106,7 @@ def _is_integer_text(value: Any) -> bool:
 def _number(value: Any) -> Decimal:
     if is_number(value):
         return exact(value)
-    if type(value) is str and NUMBER.fullmatch(value.removeprefix("+")):
+    if type(value) is str and DECIMAL_TEXT.fullmatch(value):
         return exact(value)
     raise Unfit("not a number")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakeward.verify.readback import Key, StoredRow
+from lakeward.verify.readback import StoredRow
+from lakeward.verify.sorting import Key
 
 
 class Shelf:

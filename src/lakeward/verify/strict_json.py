@@ -25,6 +25,10 @@ class Unfit(Exception):
         return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
+class TooDeep(Exception):
+    """Raised when a value is nested deeper than anyone can be asked to follow."""
+
+
 class Literal(str):
     """A number as it stands in the text, where a float would have rounded it."""
 
@@ -32,6 +36,8 @@ class Literal(str):
 
 
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+DEEPEST = 200
+"""How many levels are followed. Decoders end somewhere between this and a thousand."""
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -60,6 +66,10 @@ def parse(text: str) -> Any:
         value = _decode(text)
     except json.JSONDecodeError as wrong:
         raise Unfit(f"not JSON: {wrong.msg}") from wrong
+    except RecursionError as deep:
+        raise TooDeep from deep
+    if text.count("[") + text.count("{") > DEEPEST:
+        _refuse_deep(value)
     if SURROGATE.search(text):
         _refuse_lone_surrogates(value)
     return value
@@ -73,6 +83,19 @@ def _decode(text: str) -> Any:
     except ValueError:
         # Python refuses to turn more than 4300 digits into an int.
         return _long_numbers.decode(text)
+
+
+def _refuse_deep(value: Any) -> None:
+    level = [value]
+    for _depth in range(DEEPEST):
+        level = [
+            item
+            for held in level
+            if isinstance(held, dict | list)
+            for item in (held.values() if isinstance(held, dict) else held)
+        ]
+    if level:
+        raise TooDeep
 
 
 def _refuse_lone_surrogates(value: Any) -> None:

@@ -19,6 +19,7 @@ MANIFEST = Manifest(
     seed=7,
     start="2026-01-15T10:30:00+00:00",
     rate=None,
+    fault_share=0.1,
     started_at=1_768_473_000_123,
     seconds=0.5,
     interrupted=False,
@@ -61,7 +62,15 @@ def test_totals_follow_from_the_topics() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"version": 99}', '{"version": 1, "topics": [], "ranges": []}']
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"version": 1, "topics": [], "ranges": []}',
+        json.dumps(MANIFEST.to_json() | {"version": 99}),
+        json.dumps(MANIFEST.to_json() | {"mood": "good"}),
+    ],
 )
 def test_a_damaged_manifest_is_refused_with_its_path(tmp_path: Path, text: str) -> None:
     path = tmp_path / "1-a.json"

@@ -37,7 +37,7 @@ def test_what_a_recipe_leaves_open_is_settled_anew_each_time() -> None:
 
 
 def test_a_start_without_a_zone_is_utc_and_one_with_a_zone_is_moved_there() -> None:
-    local = datetime(2026, 1, 15, 10, 30)  # noqa: DTZ001
+    local = datetime(2026, 1, 15, 10, 30)
     zoned = local.replace(tzinfo=timezone(timedelta(hours=2)))
     assert Recipe(start=local).settle().start == datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
     assert Recipe(start=zoned).settle().start == datetime(2026, 1, 15, 8, 30, tzinfo=UTC)

@@ -18,7 +18,7 @@ from lakeward.schemas.minio_error import ERROR_LOG
 from lakeward.settings import load_settings
 
 START = datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
-COUNT = 4_000
+COUNT = 3_000
 SHAPES = {Log.API: API_LOG, Log.ERROR: ERROR_LOG, Log.AUDIT: AUDIT_LOG}
 REAL = Path(__file__).parents[2] / "data" / "minio-audit-sample.jsonl"
 

@@ -14,7 +14,7 @@ START = datetime(2026, 1, 15, 10, 30, tzinfo=UTC)
 
 
 def stream(seed: int = 7, partitions: int = 3, faults: float = 0.0, step: float = 1e-5) -> Stream:
-    return Stream(Log.API, Settled(seed, START, faults, None, 3), step, partitions)
+    return Stream(Log.ERROR, Settled(seed, START, faults, None, 3), step, partitions)
 
 
 def take(source: Stream, total: int, most: int = 10_000) -> list[Portion]:
@@ -61,7 +61,7 @@ def test_records_go_round_the_partitions_without_being_strictly_in_turn() -> Non
     assert all(1_900 < count < 2_100 for count in Counter(chosen).values())
     assert set(chosen) == {0, 1, 2, 3}
     in_turn = sum(after == (before + 1) % 4 for before, after in pairwise(chosen))
-    assert 0.8 * 8_000 < in_turn < 8_000
+    assert 0.8 * 8_000 < in_turn < 0.95 * 8_000
 
 
 def test_event_times_advance_from_the_start_at_the_pace_asked_for() -> None:
@@ -73,4 +73,10 @@ def test_event_times_advance_from_the_start_at_the_pace_asked_for() -> None:
 
 
 def test_the_seed_says_where_the_round_begins() -> None:
-    assert {targets(take(stream(seed=seed), 5))[1] for seed in range(40)} == {0, 1, 2}
+    begins = set()
+    for seed in range(3):
+        shifts = (
+            (target - place) % 3 for place, target in enumerate(targets(take(stream(seed), 99)))
+        )
+        begins.add(Counter(shifts).most_common(1)[0][0])
+    assert begins == {0, 1, 2}

@@ -177,11 +177,10 @@ def test_nothing_is_left_of_a_fetch_but_jars_and_its_log(
 def test_a_network_that_hangs_is_given_up(
     repository: Path,
     settings: Settings,
-    python_java: Callable[[str], Path],
+    make_java: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    binary = Path(__import__("os").environ["JAVA_HOME"]) / "bin" / "java"
-    binary.write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setenv("JAVA_HOME", str(make_java("hanging", script="exec sleep 60")))
     monkeypatch.setattr(ivy, "STALLED_SECONDS", 0.3)
     with pytest.raises(JarsUnavailable, match="did not answer"):
         fetch("kafka", settings)

