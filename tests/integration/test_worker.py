@@ -38,7 +38,12 @@ CALL_INFO = (
     "requestQuery:map<string,string>,requestHeader:map<string,string>,"
     "responseHeader:map<string,string>,accessKey:string,parentUser:string>"
 )
-ORIGIN = {"_topic": "string", "_kafka_partition": "int", "_offset": "bigint", "_timestamp": "timestamp"}
+ORIGIN = {
+    "_topic": "string",
+    "_kafka_partition": "int",
+    "_offset": "bigint",
+    "_timestamp": "timestamp",
+}
 TAGS = "map<string,string>"
 COLUMNS = {
     "apilogs": {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from urllib.parse import quote
 
-from lakeward.errors import DestinationError, StorageFull
+from lakeward.errors import DestinationError, StorageFull, UsageError
 from lakeward.model.spec import CatalogSpec
 
 BUSY_SECONDS = 30
@@ -19,16 +20,28 @@ def embedded_catalog(name: str, catalog_file: Path, warehouse: Path) -> CatalogS
         name,
         {
             "type": "sql",
-            "uri": f"sqlite:///{catalog_file}?timeout={BUSY_SECONDS}",
-            "warehouse": warehouse.as_uri(),
+            "uri": f"sqlite:///{quote(str(catalog_file))}?timeout={BUSY_SECONDS}",
+            "warehouse": location_of(warehouse),
             # Spark's JdbcCatalog reads the same two tables in this version.
             "schema_version": "v1",
         },
     )
 
 
+def location_of(folder: Path) -> str:
+    """Name a folder as Iceberg does: neither PyIceberg nor Hadoop decodes `%20` in a location."""
+    return f"file://{folder}"
+
+
 def create_warehouse(catalog_file: Path, warehouse: Path) -> None:
     """Make both places exist and be fit for several processes."""
+    odd = next((sign for sign in "?#" if sign in f"{warehouse}{catalog_file}"), "")
+    if odd:
+        raise UsageError(
+            f"A warehouse cannot be in a folder with {odd!r} in its name",
+            where=str(warehouse),
+            next_step="Set LAKEWARD_HOME to another folder.",
+        )
     try:
         warehouse.mkdir(parents=True, exist_ok=True)
         catalog_file.parent.mkdir(parents=True, exist_ok=True)
@@ -60,5 +73,5 @@ def spark_catalog_settings(name: str, catalog_file: Path, warehouse: Path) -> di
         f"{prefix}.type": "jdbc",
         f"{prefix}.uri": f"jdbc:sqlite:{catalog_file}?busy_timeout={BUSY_SECONDS * 1000}",
         f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.warehouse": warehouse.as_uri(),
+        f"{prefix}.warehouse": location_of(warehouse),
     }

@@ -20,15 +20,16 @@ QUERIES = (
     "SHOW SCHEMAS FROM {catalog}",
     "SHOW TABLES FROM {catalog}.{namespace}",
     "SELECT * FROM {catalog}.{namespace}.apilogs LIMIT 10",
-    'SELECT bucket, name, time, "callInfo"."httpStatusCode" as status,'
-    ' "callInfo"."sourceHost" as client_ip FROM {catalog}.{namespace}.apilogs'
-    " WHERE bucket IS NOT NULL ORDER BY time DESC LIMIT 20",
-    "SELECT name, COUNT(*) as count FROM {catalog}.{namespace}.apilogs"
-    " GROUP BY name ORDER BY count DESC",
-    'SELECT time, message, "apiName" FROM {catalog}.{namespace}.errorlogs'
-    " ORDER BY time DESC LIMIT 10",
-    'SELECT category, action, time, "accessKey" FROM {catalog}.{namespace}.auditlogs'
-    " WHERE category = 'bucket' ORDER BY time DESC LIMIT 10",
+    """SELECT bucket, name, time, "callInfo"."httpStatusCode" as status,
+              "callInfo"."sourceHost" as client_ip
+       FROM {catalog}.{namespace}.apilogs
+       WHERE bucket IS NOT NULL ORDER BY time DESC LIMIT 20""",
+    """SELECT name, COUNT(*) as count FROM {catalog}.{namespace}.apilogs
+       GROUP BY name ORDER BY count DESC""",
+    """SELECT time, message, "apiName" FROM {catalog}.{namespace}.errorlogs
+       ORDER BY time DESC LIMIT 10""",
+    """SELECT category, action, time, "accessKey" FROM {catalog}.{namespace}.auditlogs
+       WHERE category = 'bucket' ORDER BY time DESC LIMIT 10""",
     'SELECT * FROM {catalog}.{namespace}."apilogs$snapshots"',
     'SELECT * FROM {catalog}.{namespace}."apilogs$history"',
 )
@@ -70,8 +71,7 @@ def demo(records: int, faults: float, seed: int | None, keep: bool, out: Output)
     until every one is committed, verifies them one by one, and stops what it started.
     """  # fmt: skip
     settings = load_settings()
-    began = time.monotonic()
-    pipeline = Pipeline(settings, out, began)
+    pipeline = Pipeline(settings, out, keep=keep)
     with _stopped_at_the_end(pipeline, keep=keep):
         pipeline.start(INTERVAL_MS)
         out.say(f"Connectors commit every {INTERVAL_MS / 1000:g} s here; their default is 10 s.")
@@ -95,15 +95,12 @@ def _stopped_at_the_end(pipeline: Pipeline, *, keep: bool) -> Iterator[None]:
 
 
 def _verify(settings: Settings, out: Output) -> str:
-    from lakeward.cli.verify import (
-        _open_catalog as open_embedded,
-        _verify as verify_showing_progress,
-    )
+    from lakeward.cli.verify import open_installed, verify_showing_progress
     from lakeward.verify.plan import Options
 
     options = Options(manifests=settings.manifests)
     report = verify_showing_progress(
-        open_embedded(settings), settings.bootstrap_servers, (), options, out
+        open_installed(settings), settings.bootstrap_servers, (), options, out
     )
     if not report.clean:
         first = report.findings[0]
@@ -116,7 +113,7 @@ def _verify(settings: Settings, out: Output) -> str:
 
 
 def _ask_examples(settings: Settings, out: Output) -> list[Asked]:
-    from lakeward.cli.query import _open as open_engine, _show as show_answer
+    from lakeward.cli.query import open_engine, show_answer
 
     engine = open_engine("auto", settings)
     names = {"catalog": settings.warehouse_name, "namespace": settings.namespace}
@@ -127,7 +124,7 @@ def _ask_examples(settings: Settings, out: Output) -> list[Asked]:
         answer = engine.run(sql, 10)
         asked.append(Asked(sql, answer.total, round(time.monotonic() - began, 3)))
         if index == SHOWN and not out.as_json:
-            out.say(sql)
+            out.say(" ".join(sql.split()))
             show_answer(answer, out)
     return asked
 

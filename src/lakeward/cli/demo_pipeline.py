@@ -43,10 +43,11 @@ class Run:
 class Pipeline:
     """Starts, feeds and stops the demo's processes; holds what it started."""
 
-    def __init__(self, settings: Settings, out: Output, began: float) -> None:
+    def __init__(self, settings: Settings, out: Output, *, keep: bool) -> None:
         self._settings = settings
         self._out = out
-        self._began = began
+        self._keep = keep
+        self._began = time.monotonic()
         self._broker: KafkaBroker | None = None
         self._worker: Service | None = None
 
@@ -66,7 +67,7 @@ class Pipeline:
         fetch_jars(["kafka"], settings, out)
         create_tables(settings)
         with out.progress("Starting Kafka"):
-            self._broker = start_kafka(settings)
+            self._broker = start_kafka(settings, tied=not self._keep)
         self._settings = settings = replace(
             settings, bootstrap_servers=self._broker.bootstrap_servers
         )
@@ -76,7 +77,7 @@ class Pipeline:
         connectors = [str(path) for path in write_connectors(settings, interval_ms)]
         brokers = ["--bootstrap-servers", settings.bootstrap_servers]
         command = [sys.executable, "-m", "lakeward", "worker", *brokers, *connectors]
-        self._worker = spawn("worker", command, settings, folder=settings.home)
+        self._worker = spawn("worker", command, settings, folder=settings.home, tied=not self._keep)
         out.say(f"Kafka at {settings.bootstrap_servers}; worker starts Spark, pid "
                 f"{self._worker.record.pid}, log {self._worker.record.log}")  # fmt: skip
 

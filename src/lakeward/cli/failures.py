@@ -26,7 +26,9 @@ def run_reporting_failures(command: click.Command) -> NoReturn:
     except click.ClickException as wrong:
         context = getattr(wrong, "ctx", None)
         hint = f" Try '{context.command_path} --help'." if context is not None else ""
-        _stop("UsageError", f"{wrong.format_message().rstrip('.')}.{hint}", 2)
+        message = wrong.format_message()
+        end = "" if message.endswith((".", "?", "!")) else "."
+        _stop("UsageError", f"{message}{end}{hint}", 2)
     except LakewardError as failure:
         _stop(type(failure).__name__, str(failure), failure.exit_code)
     except BrokenPipeError:

@@ -72,7 +72,8 @@ class Output:
     def progress(self, label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
         """Show a progress bar on a terminal; yields a function that takes what was done so far."""
         if self.as_json or not sys.stderr.isatty():
-            self.say(label)
+            if not self.as_json:
+                click.echo(f"{label} ...", err=True)
             yield lambda _done: None
             return
         from rich.progress import (
@@ -98,4 +99,4 @@ class Output:
 
         # Without a terminal, rich would wrap at 80 columns and cut cells people grep for.
         width = None if sys.stdout.isatty() else 200
-        return Console(stderr=stderr, width=width, highlight=False, markup=False)
+        return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)

@@ -73,7 +73,7 @@ def query(what: str | None, limit: int | None, engine: str, out: Output) -> None
     if parts is not None:
         _show_newest(settings, parts, limit or TABLE_ROWS, engine, out)
     else:
-        _show_statements(_open(engine, settings), what, limit, out)
+        _show_statements(open_engine(engine, settings), what, limit, out)
 
 
 def _show_tables(settings: Settings, limit: int | None, out: Output) -> None:
@@ -103,7 +103,7 @@ def _show_newest(
 
     directory = read_directory(installed_catalog(settings))
     sql = newest_rows(directory, parts, settings.namespace, limit)
-    _show(_ask(_open(engine, settings), sql, None, out), out)
+    show_answer(_ask(open_engine(engine, settings), sql, None, out), out)
 
 
 def _show_statements(engine: Engine, sql: str, limit: int | None, out: Output) -> None:
@@ -114,7 +114,7 @@ def _show_statements(engine: Engine, sql: str, limit: int | None, out: Output) -
         raise UsageError("The query is empty", next_step="Try: lakeward query --help.")
     keep = limit if out.as_json else limit or STATEMENT_ROWS
     if len(statements) == 1:
-        _show(_ask(engine, statements[0], keep, out), out)
+        show_answer(_ask(engine, statements[0], keep, out), out)
         return
     results: list[dict[str, object]] = []
     for number, statement in enumerate(statements, start=1):
@@ -125,7 +125,7 @@ def _show_statements(engine: Engine, sql: str, limit: int | None, out: Output) -
             if number > 1:
                 out.say()
             out.say(" ".join(statement.split()))
-            _show(answer, out)
+            show_answer(answer, out)
     if out.as_json:
         out.value(results)
 
@@ -140,7 +140,8 @@ def _ask_one_of_several(
         raise QueryFailed(failure.what, where=where, next_step=failure.next_step) from failure
 
 
-def _open(engine: str, settings: Settings) -> Engine:
+def open_engine(engine: str, settings: Settings) -> Engine:
+    """Open a query engine by name over the installed catalog."""
     from lakeward.query.directory import installed_catalog
     from lakeward.query.on_duckdb import DuckDbEngine
 
@@ -163,7 +164,8 @@ def _ask(engine: Engine, sql: str, keep: int | None, out: Output) -> Answer:
             raise
 
 
-def _show(answer: Answer, out: Output) -> None:
+def show_answer(answer: Answer, out: Output) -> None:
+    """Show the rows of an answer, as wide as the terminal allows."""
     from lakeward.query.values import fit
 
     if out.as_json:

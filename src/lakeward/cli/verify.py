@@ -53,12 +53,13 @@ def verify(
     settings = load_settings()
     options = Options(max_record_bytes, findings, settings.manifests)
     servers = bootstrap_servers or settings.bootstrap_servers
-    report = _verify(_open_catalog(settings), servers, jobs, options, out)
+    report = verify_showing_progress(open_installed(settings), servers, jobs, options, out)
     _show(report, out)
     return 0 if report.clean else 1
 
 
-def _open_catalog(settings: Settings) -> Catalog:
+def open_installed(settings: Settings) -> Catalog:
+    """Open the catalog of this installation."""
     from lakeward.catalogs.open import open_catalog
     from lakeward.catalogs.warehouse import embedded_catalog
 
@@ -73,9 +74,10 @@ def _open_catalog(settings: Settings) -> Catalog:
     )
 
 
-def _verify(
+def verify_showing_progress(
     catalog: Catalog, servers: str, jobs: tuple[str, ...], options: Options, out: Output
 ) -> Report:
+    """Verify jobs, all of them if none is named, behind a progress bar."""
     from lakeward.verify.plan import plan_checks
     from lakeward.verify.run import run_checks
     from lakeward.verify.topics import open_topics

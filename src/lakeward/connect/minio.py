@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lakeward.catalogs.warehouse import location_of
 from lakeward.model.spec import TableName
 from lakeward.schemas.minio_api import API_LOG
 from lakeward.schemas.minio_audit import AUDIT_LOG
@@ -56,7 +57,7 @@ def connector_config(
         "iceberg.catalog": settings.warehouse_name,
         "iceberg.catalog.type": "jdbc",
         "iceberg.catalog.uri": f"jdbc:sqlite:{settings.catalog_file}",
-        "iceberg.catalog.warehouse": settings.warehouse.as_uri(),
+        "iceberg.catalog.warehouse": location_of(settings.warehouse),
         "iceberg.control.topic": CONTROL_TOPIC,
         "iceberg.control.commit.interval-ms": str(interval_ms),
         "iceberg.control.commit.timeout-ms": "60000",

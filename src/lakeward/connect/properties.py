@@ -95,7 +95,7 @@ PROPERTIES: dict[str, Property] = {
         ),
         Property(
             "lakeward.metadata-columns", Kind.BOOLEAN,
-            "Fill _topic, _kafka_partition, _offset and _timestamp where the table has them.", "true",
+            "Fill _topic, _kafka_partition, _offset, _timestamp where the table has them.", "true",
         ),
         Property(
             "lakeward.batch.records", Kind.WHOLE, "Most records one commit covers.", "2000000"

@@ -14,5 +14,5 @@ class BackOff:
 
     def seconds(self, failures: int, dice: float = 1.0) -> float:
         """Return the wait after this many failures in a row; `dice` in [0, 1] spreads it."""
-        full = min(self.longest, self.first * 2 ** min(failures, 60))
+        full = min(self.longest, self.first * 2.0 ** min(failures, 60))
         return full * (0.5 + 0.5 * dice)

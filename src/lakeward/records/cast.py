@@ -23,6 +23,8 @@ Flags = npt.NDArray[np.bool_]
 Cast = tuple[pa.Array, Flags | None]
 
 NUMBERS = frozenset({Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE})
+_FIRST_DAY = -719_162
+"""The first of January of the year 1, in days before the epoch."""
 _EXACT_IN = {Kind.FLOAT: 2.0**24, Kind.DOUBLE: 2.0**53}
 """Whole numbers below this are exact; from here on, the exact reader decides."""
 
@@ -40,7 +42,9 @@ def cast_text(text: pa.Array, kind: Type) -> Cast:
             return _boolean(text)
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _timestamp(text, kind)
-        case Kind.DATE | Decimal():
+        case Kind.DATE:
+            return _date(text)
+        case Decimal():
             return _or_find(text, lambda part: pc.cast(part, arrow_type(kind)), arrow_type(kind))
         case Kind() | Fixed():
             return _one_by_one(text, kind)
@@ -88,6 +92,16 @@ def _timestamp(text: pa.Array, kind: Kind) -> Cast:
     micros = np.floor_divide(pc.cast(moments, pa.int64()).fill_null(0).to_numpy(), 1000)
     mask = ~_valid(moments)
     return pa.array(micros, pa.int64(), mask=mask).cast(arrow_type(kind)), doubt
+
+
+def _date(text: pa.Array) -> Cast:
+    dates, doubt = _or_find(text, lambda part: pc.cast(part, pa.date32()), pa.date32())
+    # Arrow knows a year 0; the calendar does not.
+    early = pc.less(pc.cast(dates, pa.int32()), _FIRST_DAY).fill_null(False)
+    early = early.to_numpy(zero_copy_only=False)
+    if early.any():
+        doubt = early if doubt is None else doubt | early
+    return dates, doubt
 
 
 def _one_by_one(text: pa.Array, kind: Type) -> Cast:

@@ -40,8 +40,6 @@ _WHOLE = re.compile(r"[+-]?[0-9]+\Z")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _BOUNDS = {Kind.INT: 2**31, Kind.LONG: 2**63}
-_LONGEST_NUMBER = 5000
-"""Digits beyond this are not a number but an attack on whoever parses it."""
 
 
 def coerce(value: Any, kind: Type) -> Any:
@@ -74,9 +72,9 @@ def coerce_field(value: Any, field: Field) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Write a parsed JSON value as compact JSON text, numbers exactly as they came."""
+    """Write a parsed JSON value as compact JSON text, numbers as they came (but -0 as 0)."""
     if isinstance(value, Literal):
-        return str(value)
+        return "0" if value == "-0" else str(value)
     if isinstance(value, dict):
         members = (f"{_quoted(key)}:{json_text(item)}" for key, item in value.items())
         return "{" + ",".join(members) + "}"
@@ -121,9 +119,12 @@ def _list(value: Any, element: Field) -> list[Any]:
 def _map(value: Any, kind: Map) -> list[tuple[Any, Any]]:
     if not isinstance(value, dict):
         raise _wrong(value, "an object")
-    return [
+    entries = [
         (coerce_field(key, kind.key), coerce_field(item, kind.value)) for key, item in value.items()
     ]
+    if len({key for key, _ in entries}) < len(entries):
+        raise Unfit(Reason.DUPLICATE_KEY, "two keys become the same")
+    return entries
 
 
 def _string(value: Any) -> str:
@@ -144,18 +145,13 @@ def _boolean(value: Any) -> bool:
 
 def _whole(kind: Kind) -> Callable[[Any], int]:
     def convert(value: Any) -> int:
-        if isinstance(value, Literal):
-            exact = _exact(value, f"{kind}")
-            if exact != exact.to_integral_value():
-                raise _lossy(value, f"{kind}")
-            number = int(exact)
-        elif type(value) is str and _WHOLE.match(value) and len(value) < _LONGEST_NUMBER:
-            number = int(value)
-        else:
+        if not isinstance(value, Literal) and not (type(value) is str and _WHOLE.match(value)):
             raise _wrong(value, f"{kind}")
-        if not -_BOUNDS[kind] <= number < _BOUNDS[kind]:
+        exact = _exact(value, f"{kind}")
+        whole = exact == exact.to_integral_value()
+        if not whole or not -_BOUNDS[kind] <= exact < _BOUNDS[kind]:
             raise _lossy(value, f"{kind}")
-        return number
+        return int(exact)
 
     return convert
 
@@ -166,7 +162,7 @@ def _exact(text: str, wanted: str) -> Exact:
     except InvalidOperation:
         raise _wrong(text, wanted) from None
     # int() of 1e999999999 would take all memory there is.
-    if len(text) > _LONGEST_NUMBER or exact.adjusted() > 400:
+    if exact.adjusted() > 400:
         raise _lossy(text, wanted)
     return exact
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from lakeward.model.fields import Decimal, Field, Kind, List, Map, Struct, Type
 from lakeward.records.arrow import arrow_field, arrow_type
 from lakeward.records.cast import NUMBERS, cast_text
+from lakeward.records.loose_text import Loose, outer_weights, read_loose
 from lakeward.records.scan_json import Weight
 
 Counts = npt.NDArray[np.int64]
@@ -30,20 +31,24 @@ class Column:
     suspects: Flags
 
 
-def duckdb_type(kind: Type) -> str:
+def duckdb_type(kind: Type, loose: Loose, path: str) -> str:
     """Return the type DuckDB reads a value as.
 
     Numbers and booleans come as JSON text: there `5` and `"5"` still differ, which makes the
-    counts a proof. Everything else without parts comes as plain text.
+    counts a proof. Everything else without parts comes as plain text, unless it is loose.
     """
     match kind:
         case Struct(fields):
-            return f"STRUCT({', '.join(f'{quoted(f.name)} {duckdb_type(f.type)}' for f in fields)})"
+            inside = (
+                f"{quoted(f.name)} {duckdb_type(f.type, loose, f'{path}.{f.name}')}" for f in fields
+            )
+            return f"STRUCT({', '.join(inside)})"
         case List(element):
-            return f"{duckdb_type(element.type)}[]"
+            return f"{duckdb_type(element.type, loose, f'{path}.element')}[]"
         case Map(_, value):
-            return f"MAP(VARCHAR, {duckdb_type(value.type)})"
-    return "VARCHAR" if _leaf_weight(kind) is Weight.STRING else "JSON"
+            return f"MAP(VARCHAR, {duckdb_type(value.type, loose, f'{path}.value')})"
+    plain = _leaf_weight(kind) is Weight.STRING and path not in loose
+    return "VARCHAR" if plain else "JSON"
 
 
 def quoted(name: str) -> str:
@@ -51,20 +56,32 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def rebuild(raw: pa.Array, field: Field, *, keyed: bool = True) -> Column:
-    """Turn what DuckDB made of a field into the field's type.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands in a record."""
 
-    `keyed` says whether the values stand after a key in the text; list elements do not.
-    """
+    path: str
+    loose: Loose
+    keyed: bool = True
+    """Whether it stands after a key in the text; elements of a list do not."""
+
+    def inside(self, name: str, *, keyed: bool = True) -> Place:
+        return Place(f"{self.path}.{name}", self.loose, keyed)
+
+
+def rebuild(raw: pa.Array, field: Field, place: Place) -> Column:
+    """Turn what DuckDB made of a field into the field's type."""
     match field.type:
         case Struct():
-            column = _struct(raw, field.type, keyed=keyed)
-        case List(element):
-            column = _list(raw, field.type, element, keyed=keyed)
+            column = _struct(raw, field.type, place)
+        case List():
+            column = _list(raw, field.type, place)
         case Map():
-            column = _map(raw, field.type, keyed=keyed)
+            column = _map(raw, field.type, place)
+        case Kind.STRING if place.path in place.loose:
+            column = _loose(raw, place)
         case _:
-            column = _leaf(raw, field.type, keyed=keyed)
+            column = _leaf(raw, field.type, place)
     if field.required:
         column.suspects |= ~_valid(column.array)
     return column
@@ -76,27 +93,37 @@ def _leaf_weight(kind: Type) -> Weight:
     return Weight.BOOLEAN if kind is Kind.BOOLEAN else Weight.STRING
 
 
-def _leaf(raw: pa.Array, kind: Type, *, keyed: bool) -> Column:
+def _loose(raw: pa.Array, place: Place) -> Column:
+    array, counts, suspects = read_loose(raw)
+    if not place.keyed:
+        # Only what is inside an element is keyed, not the element itself.
+        suspects |= ~_valid(raw)
+        counts -= outer_weights(raw)
+    return Column(array, counts, suspects)
+
+
+def _leaf(raw: pa.Array, kind: Type, place: Place) -> Column:
     array, doubt = cast_text(raw, kind)
     valid = _valid(raw)
     suspects = np.zeros(len(raw), np.bool_) if doubt is None else doubt
-    if not keyed:
+    if not place.keyed:
         # Elements are not counted, so nothing but their look tells where they came from.
         suspects = suspects | ~valid
         if kind is Kind.STRING:
             odd = pc.match_substring_regex(raw, _NOT_FROM_A_STRING)
             suspects |= odd.fill_null(False).to_numpy(zero_copy_only=False)
-    return Column(array, valid * np.int64(_leaf_weight(kind) if keyed else 0), suspects)
+    return Column(array, valid * np.int64(_leaf_weight(kind) if place.keyed else 0), suspects)
 
 
-def _struct(raw: pa.StructArray, kind: Struct, *, keyed: bool) -> Column:
+def _struct(raw: pa.StructArray, kind: Struct, place: Place) -> Column:
     valid = _valid(raw)
     children = [
-        rebuild(child, field) for child, field in zip(raw.flatten(), kind.fields, strict=True)
+        rebuild(child, field, place.inside(field.name))
+        for child, field in zip(raw.flatten(), kind.fields, strict=True)
     ]
     inside = sum((child.counts for child in children), np.zeros(len(raw), np.int64))
     suspects = np.logical_or.reduce([child.suspects for child in children]) & valid
-    if not keyed:
+    if not place.keyed:
         # A string in place of an object decodes to an object without members.
         suspects |= inside == 0
     array = pa.StructArray.from_arrays(
@@ -104,25 +131,27 @@ def _struct(raw: pa.StructArray, kind: Struct, *, keyed: bool) -> Column:
         fields=[arrow_field(field) for field in kind.fields],
         mask=None if valid.all() else pa.array(~valid),
     )
-    return Column(array, inside + valid * np.int64(Weight.OBJECT if keyed else 0), suspects)
+    own = valid * np.int64(Weight.OBJECT if place.keyed else 0)
+    return Column(array, inside + own, suspects)
 
 
-def _list(raw: pa.ListArray, kind: List, element: Field, *, keyed: bool) -> Column:
+def _list(raw: pa.ListArray, kind: List, place: Place) -> Column:
     valid = _valid(raw)
     offsets = raw.offsets.to_numpy()
-    values = rebuild(raw.values, element, keyed=False)
+    values = rebuild(raw.values, kind.element, place.inside("element", keyed=False))
     array = pa.ListArray.from_arrays(
         _nullable_offsets(offsets, valid), values.array, type=arrow_type(kind)
     )
-    counts = _per_row(values.counts, offsets) + valid * np.int64(Weight.ARRAY if keyed else 0)
-    return Column(array, counts, _any_per_row(values.suspects, offsets) | (~valid & (not keyed)))
+    own = valid * np.int64(Weight.ARRAY if place.keyed else 0)
+    suspects = _any_per_row(values.suspects, offsets) | (~valid & (not place.keyed))
+    return Column(array, _per_row(values.counts, offsets) + own, suspects)
 
 
-def _map(raw: pa.MapArray, kind: Map, *, keyed: bool) -> Column:
+def _map(raw: pa.MapArray, kind: Map, place: Place) -> Column:
     valid = _valid(raw)
     offsets = raw.offsets.to_numpy()
-    values = rebuild(raw.items, kind.value)
-    suspects = _any_per_row(values.suspects, offsets) | (~valid & (not keyed))
+    values = rebuild(raw.items, kind.value, place.inside("value"))
+    suspects = _any_per_row(values.suspects, offsets) | (~valid & (not place.keyed))
     suspects |= _rows_with_a_key_twice(raw.keys, offsets)
     keys = raw.keys
     if kind.key.type is not Kind.STRING:
@@ -131,8 +160,8 @@ def _map(raw: pa.MapArray, kind: Map, *, keyed: bool) -> Column:
     array = pa.MapArray.from_arrays(
         _nullable_offsets(offsets, valid), keys, values.array, type=arrow_type(kind)
     )
-    counts = _per_row(values.counts, offsets) + valid * np.int64(Weight.OBJECT if keyed else 0)
-    return Column(array, counts, suspects)
+    own = valid * np.int64(Weight.OBJECT if place.keyed else 0)
+    return Column(array, _per_row(values.counts, offsets) + own, suspects)
 
 
 def _rows_with_a_key_twice(keys: pa.Array, offsets: npt.NDArray[np.int32]) -> Flags:

@@ -22,12 +22,17 @@ import pyarrow as pa
 from lakeward.model.fields import METADATA_NAMES, Decimal, List, Map, Struct, Type
 from lakeward.records.arrow import arrow_schema, arrow_type
 from lakeward.records.chunk import Chunk
-from lakeward.records.columns import duckdb_type, rebuild
+from lakeward.records.columns import Place, duckdb_type, rebuild
 from lakeward.records.dead_letters import DeadLetter, Reason, Unfit
-from lakeward.records.parse_json import decode_record
-from lakeward.records.scan_json import PADDING, has_long_number, scan
+from lakeward.records.loose_text import Loose, find_loose
+from lakeward.records.parse_json import decode_record, parse_object
+from lakeward.records.scan_json import PADDING, has_inexact_number, scan
 
 Indexes = npt.NDArray[np.int64]
+
+MANY_SUSPECTS = 50
+SAMPLE = 40
+"""When a chunk has many suspects, this many are looked at for a common cause."""
 
 
 @dataclass(slots=True)
@@ -49,7 +54,8 @@ class JsonDecoder:
         self._schema = arrow_schema(fields)
         self._limit = max_record_bytes
         self._has_decimals = _mentions_decimal(self._fields)
-        self._sql = _transform_sql(self._fields)
+        self._loose: Loose = frozenset()
+        self._sql = _transform_sql(self._fields, self._loose)
         self._duckdb = duckdb.connect(":memory:", config={"threads": 1})
 
     def decode(self, chunk: Chunk) -> Decoded:
@@ -63,6 +69,8 @@ class JsonDecoder:
         if not len(live):
             return result
         columns, suspects = self._decode_at_once(text)
+        if np.count_nonzero(suspects) > MANY_SUSPECTS and self._learn(chunk, live[suspects]):
+            columns, suspects = self._decode_at_once(text)
         tables = []
         if not suspects.all():
             tables.append(self._table(columns, chunk, live, ~suspects))
@@ -90,16 +98,34 @@ class JsonDecoder:
         counts, suspects = scan(text.bytes, text.offsets)
         if self._has_decimals:
             # DuckDB reads every number through a double.
-            suspects |= has_long_number(text.bytes, text.offsets)
+            suspects |= has_inexact_number(text.bytes, text.offsets)
         decoded = self._transform(text.array)
         accounted = np.zeros(len(suspects), np.int64)
         columns = []
         for raw, column_field in zip(decoded.flatten(), self._fields.fields, strict=True):
-            column = rebuild(raw, column_field)
+            column = rebuild(raw, column_field, Place(column_field.name, self._loose))
             accounted += column.counts
             suspects |= column.suspects
             columns.append(column.array)
         return columns, suspects | (counts != accounted)
+
+    def _learn(self, chunk: Chunk, suspects: Indexes) -> bool:
+        """Look at some suspects for string columns that hold other things; true if some are new."""
+        found = set(self._loose)
+        for index in suspects[:SAMPLE].tolist():
+            value = chunk.values[index]
+            assert value is not None
+            try:
+                parsed = parse_object(value.decode())
+            except Unfit:
+                continue
+            for column in self._fields.fields:
+                found |= set(find_loose(parsed.get(column.name), column.type, column.name))
+        if found == self._loose:
+            return False
+        self._loose = frozenset(found)
+        self._sql = _transform_sql(self._fields, self._loose)
+        return bool(self._sql)
 
     def _transform(self, values: pa.Array) -> pa.StructArray:
         chunk = pa.table({"value": values})
@@ -217,11 +243,13 @@ def _letter(chunk: Chunk, index: int, unfit: Unfit) -> DeadLetter:
     )
 
 
-def _transform_sql(fields: Struct) -> str:
+def _transform_sql(fields: Struct, loose: Loose) -> str:
     """Return the statement that decodes a chunk; empty if DuckDB cannot tell columns apart."""
     if _names_clash(fields):
         return ""
-    structure = {column.name: duckdb_type(column.type) for column in fields.fields}
+    structure = {
+        column.name: duckdb_type(column.type, loose, column.name) for column in fields.fields
+    }
     literal = json.dumps(structure).replace("'", "''").replace("{", "{{").replace("}", "}}")
     return f"SELECT json_transform({{}}, '{literal}') FROM chunk"
 

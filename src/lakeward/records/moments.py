@@ -56,9 +56,8 @@ def parse_timestamp(text: str, *, zoned: bool) -> datetime | None:
         return None
     day, clock, zone = match.groups()
     local = datetime.fromisoformat(f"{day}T{_cut_to_micros(clock)}")
-    if not zoned:
-        return local
-    return (local - _offset(zone)).replace(tzinfo=UTC)
+    offset = _offset(zone)
+    return (local - offset).replace(tzinfo=UTC) if zoned else local
 
 
 def _cut_to_micros(clock: str) -> str:

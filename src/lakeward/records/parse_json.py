@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -10,6 +11,12 @@ from typing import Any, NoReturn
 from lakeward.model.fields import List, Map, Struct, Type
 from lakeward.records.coerce import Literal, coerce_field
 from lakeward.records.dead_letters import Reason, Unfit
+
+DEEPEST = 200
+"""Deeper nesting is no record but an attack on whoever reads it."""
+
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 def decode_record(text: str, fields: Struct) -> tuple[dict[str, Any], Counter[str]]:
@@ -21,12 +28,12 @@ def decode_record(text: str, fields: Struct) -> tuple[dict[str, Any], Counter[st
 
 def parse_object(text: str) -> dict[str, Any]:
     """Parse JSON text that must be an object; numbers stay as written."""
+    if _depth(text) > DEEPEST:
+        raise Unfit(Reason.NOT_JSON, f"nested deeper than {DEEPEST} levels")
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as wrong:
         raise Unfit(Reason.NOT_JSON, f"{wrong.msg} at character {wrong.pos}") from None
-    except RecursionError:
-        raise Unfit(Reason.NOT_JSON, "nested too deeply") from None
     if not isinstance(value, dict):
         raise Unfit(Reason.NOT_AN_OBJECT, f"the record is {_kind(value)}, not an object")
     _refuse_lone_surrogates(text, value)
@@ -50,6 +57,17 @@ def unknown_fields(value: Any, kind: Type, path: str = "") -> Iterator[str]:
         case Map(_, held) if isinstance(value, dict):
             inside = (unknown_fields(item, held.type, f"{path}.value") for item in value.values())
             yield from {name for names in inside for name in names}
+
+
+def _depth(text: str) -> int:
+    """Return how deep brackets are nested, or 0 if there are too few to matter."""
+    if text.count("{") + text.count("[") <= DEEPEST:
+        return 0
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(_TEXT.sub("", text)):
+        depth += 1 if bracket in "{[" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

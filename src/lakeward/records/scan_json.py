@@ -55,9 +55,15 @@ _BLANK = np.isin(np.arange(256), list(_BLANKS))
 def scan(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
     """Return, per row, the packed count of its keyed values and whether the row is a suspect.
 
-    `text` ends in PADDING; row i is `text[offsets[i]:offsets[i + 1]]`.
+    `text` ends in PADDING; row i is `text[offsets[i]:offsets[i + 1]]` and must be an object.
     """
-    suspects = text[offsets[:-1]] != ord("{")
+    counts, suspects = count_keyed(text, offsets)
+    return counts, suspects | (text[offsets[:-1]] != ord("{"))
+
+
+def count_keyed(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
+    """Count the keyed values inside each row, whatever the row is."""
+    suspects = np.zeros(len(offsets) - 1, np.bool_)
     keys = np.flatnonzero((text[:-1] == _QUOTE) & (text[1:] == _COLON))
     escaped = text[keys - 1] == _BACKSLASH
     if escaped.any():
@@ -80,13 +86,22 @@ def scan(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
     return running[edges[1:]] - running[edges[:-1]], suspects
 
 
-def has_long_number(text: Bytes, offsets: Counts) -> Flags:
-    """Return the rows with a run of 16 or more digits: more than a double keeps exactly."""
-    run = ((text >= ord("0")) & (text <= ord("9"))) | (text == ord("."))
+def weight_of(first_bytes: Bytes) -> Counts:
+    """Return the weight of the values that begin with these bytes."""
+    weights: Counts = _WEIGHT[first_bytes]
+    return weights
+
+
+def has_inexact_number(text: Bytes, offsets: Counts) -> Flags:
+    """Return the rows with a number a double may not keep: 16 digits or more, or an exponent."""
+    digit = (text >= ord("0")) & (text <= ord("9"))
+    run = digit | (text == ord("."))
     for step in (1, 2, 4, 8):
         run = run[:-step] & run[step:]
+    exponent = digit[:-1] & ((text[1:] == ord("e")) | (text[1:] == ord("E")))
     rows = np.zeros(len(offsets) - 1, np.bool_)
     _suspect_rows(rows, offsets, np.flatnonzero(run))
+    _suspect_rows(rows, offsets, np.flatnonzero(exponent))
     return rows
 
 

@@ -55,6 +55,11 @@ def stored_rows(reading: Reading) -> Iterator[StoredRow]:
                 _gather(rows, reading, index, deleted.get(file.path))
             for key, number, text in rows.sorted():
                 yield StoredRow(key, number, json.loads(text))
+    except RuntimeError as failure:
+        # What DuckDB makes of Ctrl-C while a query runs.
+        if isinstance(failure.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from failure
+        raise
     except duckdb.Error as failure:
         where, reason = ".".join(reading.table.name()), str(failure).splitlines()[0]
         raise DestinationError(f"The table cannot be read back: {reason}", where=where) from failure

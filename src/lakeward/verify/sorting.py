@@ -26,6 +26,8 @@ class RowSorter:
     def __init__(self, resources: ExitStack) -> None:
         folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="lakeward-verify-"))
         self._session = resources.enter_context(duckdb.connect())
+        # DuckDB draws a bar of its own on terminals.
+        self._session.execute("SET enable_progress_bar = false")
         self._session.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         self._session.execute("SET temp_directory = '" + folder.replace("'", "''") + "'")
         self._session.execute(

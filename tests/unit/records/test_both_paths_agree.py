@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -45,9 +46,6 @@ FIELDS = Struct(
         optional("inner", INNER),
         optional("inners", list_of(INNER)),
     )
-)
-DECODER = JsonDecoder(
-    Struct((*FIELDS.fields, optional("_offset", Kind.LONG))), 1 << 20, metadata_columns=True
 )
 NAMES = [field.name for field in FIELDS.fields] + [field.name for field in INNER.fields]
 
@@ -111,6 +109,25 @@ def json_texts(draw: st.DrawFn) -> str:
     return text
 
 
+def chunk_of(values: list[bytes]) -> Chunk:
+    count = len(values)
+    return Chunk("t", 3, np.arange(count), np.zeros(count, np.int64), values, lambda _index: None)
+
+
+def plain_decoder() -> JsonDecoder:
+    fields = Struct((*FIELDS.fields, optional("_offset", Kind.LONG)))
+    return JsonDecoder(fields, 1 << 20, metadata_columns=True)
+
+
+def loose_decoder() -> JsonDecoder:
+    """Return a decoder that has seen other things than strings in every string column."""
+    decoder = plain_decoder()
+    inner = {"n": 1, "s": {}, "m": {"k": [1]}}
+    odd = {"id": 1, "name": {"a": 1}, "tags": {"k": 1}, "words": [[]], "inner": inner}
+    decoder.decode(chunk_of([json.dumps({**odd, "inners": [inner]}).encode()] * 60))
+    return decoder
+
+
 def exactly(text: str) -> tuple[str, Any]:
     try:
         row, drift = decode_record(text, FIELDS)
@@ -120,12 +137,15 @@ def exactly(text: str) -> tuple[str, Any]:
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(json_texts(), min_size=1, max_size=6))
-def test_a_chunk_is_decoded_as_its_records_one_by_one(batch: list[str]) -> None:
+@pytest.mark.parametrize("decoder", [plain_decoder(), loose_decoder()], ids=["plain", "loose"])
+@given(batch=st.lists(json_texts(), min_size=1, max_size=6))
+def test_a_chunk_is_decoded_as_its_records_one_by_one(
+    decoder: JsonDecoder, batch: list[str]
+) -> None:
     encoded = [text.encode("utf-8", "surrogatepass") for text in batch]
     fine = [value for value in encoded if _is_utf8(value)]
-    chunk = Chunk("t", 3, np.arange(len(fine)), np.zeros(len(fine), np.int64), fine, lambda _: None)
-    decoded = DECODER.decode(chunk)
+    chunk = chunk_of(fine)
+    decoded = decoder.decode(chunk)
     rows = {row.pop("_offset"): row for row in decoded.rows.to_pylist()}
     letters = {letter.offset: (str(letter.reason), letter.field) for letter in decoded.letters}
     assert len(rows) + len(letters) == len(fine)
