@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakeward.cli.init import create_tables, create_topics, write_connectors
@@ -77,7 +78,8 @@ class Pipeline:
         connectors = [str(path) for path in write_connectors(settings, interval_ms)]
         brokers = ["--bootstrap-servers", settings.bootstrap_servers]
         command = [sys.executable, "-m", "lakeward", "worker", *brokers, *connectors]
-        self._worker = spawn("worker", command, settings, folder=settings.home, tied=not self._keep)
+        # In the same folder, so that a home given as a relative path means the same to both.
+        self._worker = spawn("worker", command, settings, folder=Path.cwd(), tied=not self._keep)
         out.say(f"Kafka at {settings.bootstrap_servers}; worker starts Spark, pid "
                 f"{self._worker.record.pid}, log {self._worker.record.log}")  # fmt: skip
 
@@ -140,8 +142,6 @@ class Pipeline:
         return jobs
 
     def _failed(self, what: str) -> ServiceFailed:
-        from pathlib import Path
-
         from lakeward.stack.service import last_lines
 
         assert self._worker is not None
