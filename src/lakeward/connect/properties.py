@@ -102,7 +102,7 @@ PROPERTIES: dict[str, Property] = {
         ),
         Property(
             "lakeward.task.buffer.bytes", Kind.WHOLE,
-            "Decoded rows a task holds before it writes them.", "268435456",
+            "Decoded rows a task holds before it writes them.", "134217728",
         ),
     )
 }  # fmt: skip

@@ -70,7 +70,7 @@ class Limits:
     slice_records: int = 350_000
     small_batch_records: int = 30_000
     """Up to this many records a batch is one task: starting two costs more than it saves."""
-    buffer_bytes: int = 256 * 1024 * 1024
+    buffer_bytes: int = 128 * 1024 * 1024
     """Decoded rows one task holds before it writes them out."""
 
 
