@@ -133,7 +133,8 @@ def test_a_busy_port_is_one_line_and_exit_code_1(
     taken = {**own_environment, "KAFKA_EXTERNAL_PORT": str(settings.kafka_port)}
     refused = lakeward(taken, "start")
     assert refused.returncode == 1
-    (line,) = refused.stderr.splitlines()
+    *_, line = refused.stderr.splitlines()
+    assert line.startswith("Error: ")
     assert str(settings.kafka_port) in line
     assert "KAFKA_EXTERNAL_PORT" in line
 
