@@ -1,11 +1,12 @@
 """THE table of connector properties: what each is called, means, and defaults to.
 
-Parsing, translation and `docs/properties.md` come from it. A key that is not here, or that has no
+Parsing and translation come from it. A key that is not here, or that has no
 effect yet, is warned about, never passed over in silence.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,6 +35,7 @@ class Property:
     effective: bool = True
     """False if the key is understood but does nothing here yet."""
     allowed: tuple[str, ...] = ()
+    least: int = 0
 
 
 CONNECTOR_CLASSES = (
@@ -98,17 +100,27 @@ PROPERTIES: dict[str, Property] = {
             "Fill _topic, _kafka_partition, _offset, _timestamp where the table has them.", "true",
         ),
         Property(
-            "lakeward.batch.records", Kind.WHOLE, "Most records one commit covers.", "2000000"
+            "lakeward.batch.records", Kind.WHOLE, "Most records one commit covers.", "2000000",
+            least=1,
         ),
         Property(
             "lakeward.task.buffer.bytes", Kind.WHOLE,
-            "Decoded rows a task holds before it writes them.", "134217728",
+            "Decoded rows a task holds before it writes them.", "134217728", least=1_048_576,
         ),
     )
 }  # fmt: skip
 
-PREFIXES = ("iceberg.catalog.",)
-"""Keys under these are passed to what they configure."""
+CATALOG_KEYS = frozenset(
+    {"iceberg.catalog.type", "iceberg.catalog.uri", "iceberg.catalog.warehouse"}
+    | {"iceberg.catalog.catalog-impl", "iceberg.catalog.jdbc.schema-version"}
+)
+"""What the embedded catalog is described by."""
+
+DECISIVE = re.compile(
+    r"transforms|predicates|topics\.regex|iceberg\.tables\.(route-field|cdc-field|dynamic-enabled"
+    r"|upsert-mode-enabled|default-commit-branch)|iceberg\.table\..*\.(route-regex|commit-branch)"
+)
+"""Keys that change which data is written where; to run without them would write other data."""
 
 
 class Configuration:
@@ -118,6 +130,9 @@ class Configuration:
         self._given = given
         self._where = where
         self.warnings = tuple(_warnings(given))
+        for key, value in given.items():
+            if DECISIVE.fullmatch(key) and str(value).strip().lower() not in ("", "false"):
+                raise self.wrong(key, "is not supported yet, and changes what is written")
         for entry in PROPERTIES.values():
             self._check(entry)
 
@@ -154,6 +169,8 @@ class Configuration:
             raise self.wrong(entry.name, "is missing", f"It means: {entry.doc}")
         if entry.kind is Kind.WHOLE and not (value.isascii() and value.isdigit()):
             raise self.wrong(entry.name, f"must be a whole number, not {value!r}")
+        if entry.kind is Kind.WHOLE and int(value) < entry.least:
+            raise self.wrong(entry.name, f"must be at least {entry.least}, not {value}")
         if entry.kind is Kind.BOOLEAN and value.lower() not in ("true", "false"):
             raise self.wrong(entry.name, f"must be true or false, not {value!r}")
         if entry.allowed and value not in entry.allowed:
@@ -166,7 +183,7 @@ def _warnings(given: Mapping[str, str]) -> list[str]:
     notes = []
     for key in given:
         entry = PROPERTIES.get(key)
-        if entry is None and not key.startswith(PREFIXES):
+        if entry is None and key not in CATALOG_KEYS:
             notes.append(f"{key} is not known and has no effect")
         elif entry is not None and not entry.effective:
             notes.append(f"{key} has no effect: {entry.doc}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeward.errors import JobStopped, OffsetsLost
+from lakeward.errors import JobStopped
 from lakeward.kafka.offsets import TopicState
 from lakeward.model.ledger import Ledger
-from lakeward.model.offsets import Batch, TopicPartition
+from lakeward.model.offsets import Positions, TopicPartition
 
 
 def check_same_cluster(ledger: Ledger, cluster_id: str) -> None:
@@ -31,13 +31,12 @@ def check_same_topics(ledger: Ledger, topics: Mapping[str, TopicState]) -> None:
             )
 
 
-def check_log_starts(batch: Batch, starts: Mapping[TopicPartition, int]) -> None:
-    """Stop if retention deleted records of the batch while it was read."""
-    for part in batch.ranges:
-        if starts[part.where] > part.start:
-            raise OffsetsLost(
-                f"Kafka deleted records before they were read: {part.where} now begins at"
-                f" {starts[part.where]}",
-                where=str(part),
-                next_step="Lengthen the topic's retention; the lost offsets are named above.",
+def check_log_ends(positions: Positions, ends: Mapping[TopicPartition, int]) -> None:
+    """Stop if a log ends before what was read of it: offsets were given out a second time."""
+    for where, position in positions.items():
+        if ends.get(where, position.offset) < position.offset:
+            raise JobStopped(
+                f"The log of {where} was cut short: it ends at {ends[where]}, and the table has"
+                f" records up to {position.offset}",
+                next_step="Restore the partition, or start over with a new connector and table.",
             )

@@ -8,14 +8,17 @@ import threading
 import time
 from collections.abc import Callable
 
-from lakeward.errors import LakewardError
+from lakeward.errors import LakewardError, TopicMissing
 from lakeward.job.cycle import Committed, Job
 from lakeward.job.progress import Progress
 from lakeward.model.retry import BackOff
 
 log = logging.getLogger(__name__)
 
-SURPRISES_ALLOWED = 5
+SIGHTINGS_ALLOWED = 5
+"""Times in a row a topic may seem to be missing before that is believed."""
+
+SURPRISES_ALLOWED = 8
 """Errors in a row that we cannot name before the job gives up."""
 
 
@@ -57,21 +60,27 @@ class Coordinator:
         else:
             self._note(self.progress.committed(committed))
             self._log(committed, time.monotonic() - started)
-            if committed.lag > 0:
-                return 0.0
+        if self.progress.lag > 0:
+            # More waits than one batch takes, or the batch has to be planned again.
+            return 0.0 if committed is not None else 0.1
         return max(0.0, self._job.spec.limits.commit_interval - (time.monotonic() - started))
 
     def _explained(self, failure: LakewardError) -> float:
         self._job.forget()
         if self._stop.is_set():
             return 0.0
-        if not failure.retryable:
+        if not failure.retryable and not self._may_be_passing(failure):
             log.error("job %s: stopped: %s", self._job.spec.name, failure)
             self._note(self.progress.failed(failure))
             return 0.0
         log.warning("job %s: waiting: %s", self._job.spec.name, failure)
         self._note(self.progress.waiting(failure))
         return self._wait()
+
+    def _may_be_passing(self, failure: LakewardError) -> bool:
+        """A topic that was there may be missing from metadata for a moment."""
+        known = self._claimed and isinstance(failure, TopicMissing)
+        return known and self._failures < SIGHTINGS_ALLOWED
 
     def _surprised(self, surprise: Exception) -> float:
         self._job.forget()
@@ -89,7 +98,11 @@ class Coordinator:
 
     def _note(self, progress: Progress) -> None:
         self.progress = progress
-        self._report(progress)
+        try:
+            self._report(progress)
+        except OSError as failure:
+            # A full disk may be the very thing the job waits for.
+            log.warning("job %s: progress not written: %s", progress.name, failure)
 
     def _log(self, done: Committed, seconds: float) -> None:
         log.info(

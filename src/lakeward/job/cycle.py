@@ -3,7 +3,7 @@
 1. position    what the tables say is committed
 2. plan        which offsets come next
 3. run         tasks read, decode and write files
-4. check again Kafka is still the one we planned with
+4. check again the topics are still the ones we planned with
 5. commit      dead letters first, the data table with the position last
 6. publish     show the position to Kafka's tools
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lakeward.errors import JobStopped, LakewardError
-from lakeward.job.checks import check_log_starts, check_same_cluster, check_same_topics
+from lakeward.job.checks import check_log_ends, check_same_cluster, check_same_topics
 from lakeward.job.run import Runner
 from lakeward.job.task import Work
 from lakeward.kafka.offsets import KafkaOffsets
@@ -57,18 +57,18 @@ class Job:
 
     def start(self) -> None:
         """Claim the job's tables; on a first start give them their ledger."""
-        self._state = self.sink.start(self._origin)
-        check_same_cluster(self._state.ledger, self.kafka.cluster_id())
+        self._state = self.sink.start(self._origin, self._check_kafka)
 
     def cycle(self) -> Committed | None:
         """Move one batch into the tables; None if nothing waits or the table went another way."""
+        self.kafka.tend()
         state = self._position()
         batch, pin = self._plan(state)
         if batch is None:
             return None
         work = self._work(state, pin)
         result = merge(self.runner.run(work, batch))
-        self._check_again(state, batch)
+        check_same_topics(state.ledger, self.kafka.topics(self.spec.source.topics))
         outcome = self.sink.commit(state, batch, result, pin)
         self._state = None
         if not isinstance(outcome, Applied):
@@ -100,15 +100,17 @@ class Job:
             return self._finish(state, half_done)
         topics = self.kafka.topics(self.spec.source.topics)
         check_same_topics(state.ledger, topics)
+        ids = {name: topic.id for name, topic in topics.items()}
         partitions = [TopicPartition(name, p) for name in topics for p in topics[name].partitions]
         known = state.ledger.positions()
         starts = self.kafka.starts(where for where in partitions if where not in known)
         self._ends = self.kafka.ends(partitions)
-        positions = state.ledger.with_partitions(starts).positions()
+        check_log_ends(known, self._ends)
+        positions = state.ledger.with_topics(ids).with_partitions(starts).positions()
         limits = self.spec.limits
         batch = plan_batch(positions, self._ends, limits, self.runner.cores, self._record_bytes)
         schema_id = state.anchor.table.metadata.current_schema_id
-        return batch, Pin(self.spec.revision, self.clock(), schema_id)
+        return batch, Pin(self.spec.revision, self.clock(), schema_id, ids)
 
     def _finish(self, state: JobState, half_done: Ledger) -> tuple[Batch, Pin]:
         """Plan exactly the batch whose dead letters are in and whose rows are not."""
@@ -119,7 +121,8 @@ class Job:
                 next_step="Restore the connector's configuration; change it once it runs.",
             )
         batch = cut(ranges_between(state.ledger, half_done), self.spec.limits, self.runner.cores)
-        return batch, Pin(half_done.revision, half_done.as_of, half_done.schema_id)
+        ids = {name: topic.id for name, topic in half_done.topics.items()}
+        return batch, Pin(half_done.revision, half_done.as_of, half_done.schema_id, ids)
 
     def _work(self, state: JobState, pin: Pin) -> Work:
         rows, letters = self.sink.targets(state, pin.schema_id)
@@ -134,10 +137,10 @@ class Job:
             self.spec.limits.buffer_bytes,
         )
 
-    def _check_again(self, state: JobState, batch: Batch) -> None:
-        topics = self.kafka.topics(self.spec.source.topics)
-        check_same_topics(state.ledger, topics)
-        check_log_starts(batch, self.kafka.starts(part.where for part in batch.ranges))
+    def _check_kafka(self, ledger: Ledger) -> None:
+        """Make sure, before the job is claimed, that this is the Kafka the ledger speaks of."""
+        check_same_cluster(ledger, self.kafka.cluster_id())
+        check_same_topics(ledger, self.kafka.topics(self.spec.source.topics))
 
     def _publish(self, batch: Batch, result: TaskResult) -> Committed:
         ledger = self._position().ledger

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import quote
 
 from lakeward.errors import LakewardError
 from lakeward.job.cycle import Committed
+from lakeward.model.outcome import most_seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,7 @@ class Progress:
 
     def committed(self, done: Committed) -> Progress:
         result, now = done.result, _now()
-        drift = dict(self.drift or {})
-        for path, count in result.drift.items():
-            drift[path] = drift.get(path, 0) + count
+        drift = most_seen(Counter(self.drift or {}) + result.drift)
         return replace(
             self,
             state="RUNNING",
@@ -62,7 +62,7 @@ class Progress:
             committed_records=self.committed_records + result.rows,
             dead_letters=self.dead_letters + result.letters,
             tombstones=self.tombstones + result.tombstones,
-            drift=drift,
+            drift=dict(drift),
             batches=self.batches + 1,
             epoch=done.ledger.epoch,
             lag=done.lag,

@@ -12,7 +12,7 @@ from lakeward.catalogs.tables import from_iceberg
 from lakeward.kafka.read import SliceReader
 from lakeward.model.fields import Struct
 from lakeward.model.offsets import Position, Slice, TopicPartition
-from lakeward.model.outcome import TaskResult
+from lakeward.model.outcome import TaskResult, most_seen
 from lakeward.model.spec import SourceSpec
 from lakeward.records.arrow import arrow_schema
 from lakeward.records.chunk import Chunk
@@ -41,7 +41,7 @@ def run_task(work: Work, slices: Sequence[Slice]) -> TaskResult:
     reader = _reader(work.source.bootstrap_servers, tuple(sorted(work.source.client.items())))
     decoder = _decoder(from_iceberg(work.rows.schema), work.max_record_bytes, work.metadata_columns)
     rows = FileSet(work.rows, work.buffer_bytes)
-    letters = FileSet(work.letters, work.buffer_bytes)
+    letters = FileSet(work.letters, work.buffer_bytes // 8)
     for part in slices:
         result.ends[part.where] = Position(part.end, part.leader_epoch)
         for chunk in _timed(reader.read(part), result):
@@ -72,7 +72,7 @@ def _count(result: TaskResult, part: Slice, chunk: Chunk, decoded: Decoded) -> N
     result.rows += decoded.rows.num_rows
     result.tombstones += decoded.tombstones
     result.rejected.update(str(letter.reason) for letter in decoded.letters)
-    result.drift += decoded.drift
+    result.drift = most_seen(result.drift + decoded.drift)
     result.bytes_read += sum(len(value) for value in chunk.values if value is not None)
     if len(chunk):
         newest = int(chunk.timestamps.max())

@@ -12,27 +12,30 @@ from confluent_kafka.admin import AdminClient
 
 from lakeward.errors import LakewardError, OffsetsLost, SourceError, SourceUnavailable, TopicMissing
 
-UNREACHABLE = frozenset(
+PERMANENT = frozenset(
     {
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._TRANSPORT,
-        KafkaError._TIMED_OUT,
-        KafkaError._RESOLVE,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.BROKER_NOT_AVAILABLE,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError._AUTHENTICATION,
+        KafkaError._INVALID_ARG,
+        KafkaError._UNSUPPORTED_FEATURE,
+        KafkaError._SSL,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.UNSUPPORTED_VERSION,
+        KafkaError.INVALID_REQUEST,
+        KafkaError.TOPIC_EXCEPTION,
+        KafkaError.INVALID_CONFIG,
+        KafkaError.INVALID_PARTITIONS,
+        KafkaError.INVALID_REPLICATION_FACTOR,
+        KafkaError.INVALID_GROUP_ID,
     }
 )
+"""What no retry heals. Anything else may be a broker that restarts or a leader that moves."""
 MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
-LOST = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
+LOST = frozenset(
+    {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._LOG_TRUNCATION}
+)
 
 # librdkafka writes to stderr unless it is given a logger; its chatter is ours to place.
 _quiet = logging.getLogger("lakeward.kafka.librdkafka")
@@ -85,12 +88,6 @@ def explained(where: str) -> Iterator[None]:
 def explain(error: KafkaError, where: str) -> LakewardError:
     """Say what a Kafka error means and what to do about it."""
     code = error.code()
-    if code in UNREACHABLE:
-        return SourceUnavailable(
-            f"Kafka cannot be reached: {error.str()}",
-            where=where,
-            next_step="Check KAFKA_BOOTSTRAP_SERVERS and that the broker runs (lakeward status).",
-        )
     if code in MISSING:
         return TopicMissing(
             "The topic does not exist",
@@ -103,4 +100,10 @@ def explain(error: KafkaError, where: str) -> LakewardError:
             where=where,
             next_step="Retention has overtaken the reader, or the log was cut short.",
         )
-    return SourceError(f"Kafka refused: {error.str()}", where=where)
+    if code in PERMANENT:
+        return SourceError(f"Kafka refused: {error.str()}", where=where)
+    return SourceUnavailable(
+        f"Kafka cannot be reached: {error.str()}",
+        where=where,
+        next_step="Check KAFKA_BOOTSTRAP_SERVERS and that the broker runs (lakeward status).",
+    )

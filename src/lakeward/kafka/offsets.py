@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, TopicCollection
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec
 
@@ -20,12 +27,33 @@ PATIENCE = 15.0
 """Seconds we give a broker to answer."""
 
 
+UNCOORDINATED = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TopicState:
     """A topic as Kafka describes it now."""
 
     id: str
     partitions: tuple[int, ...]
+
+
+def _once_coordinated(ask: Callable[[], Any]) -> Any:
+    """Ask again while the group's coordinator is just being found: a young cluster has none."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return ask()
+        except KafkaException as failure:
+            if failure.args[0].code() not in UNCOORDINATED or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
 
 
 class KafkaOffsets:
@@ -86,11 +114,16 @@ class KafkaOffsets:
                 for part, future in futures.items()
             }
 
+    def tend(self) -> None:
+        """Take what the clients have to say: unread, their log events would pile up for ever."""
+        self._admin.poll(0)
+        self._member.poll(0)
+
     def group_positions(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offsets our consumer group has committed."""
         asked = [KafkaPartition(where.topic, where.partition) for where in partitions]
         with explained(f"group {self._group}, {self._where}"):
-            found = self._member.committed(asked, PATIENCE)
+            found = _once_coordinated(lambda: self._member.committed(asked, PATIENCE))
         return {
             TopicPartition(part.topic, part.partition): part.offset
             for part in found
@@ -104,7 +137,7 @@ class KafkaOffsets:
             for where, position in positions.items()
         ]
         with explained(f"group {self._group}, {self._where}"):
-            self._member.commit(offsets=parts, asynchronous=False)
+            _once_coordinated(lambda: self._member.commit(offsets=parts, asynchronous=False))
 
     @cached_property
     def _member(self) -> Consumer:

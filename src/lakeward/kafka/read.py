@@ -139,7 +139,7 @@ class _Pending:
             if error.code() == KafkaError._PARTITION_EOF:
                 # The end of the log: everything below this offset has been seen.
                 self.done |= event.offset() >= self._part.end
-            elif not error.retriable():
+            else:
                 raise explain(error, str(self._part)) from KafkaException(error)
 
 

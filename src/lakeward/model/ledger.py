@@ -43,6 +43,8 @@ class Ledger:
     schema_id: int
     """The data table's schema every verdict of the batch was made with."""
     topics: Mapping[str, TopicLedger]
+    anchor_uuid: str
+    """The data table this ledger belongs to, on whatever table it is written."""
     tables: tuple[str, ...] | None
     """Only on the anchor: the other tables this job writes."""
     written_at: int
@@ -54,6 +56,13 @@ class Ledger:
             for name, topic in self.topics.items()
             for partition, position in topic.positions.items()
         }
+
+    def with_topics(self, ids: Mapping[str, str]) -> Ledger:
+        """Add topics not known yet, by their ids."""
+        new = {
+            name: TopicLedger(id_, {}, {}) for name, id_ in ids.items() if name not in self.topics
+        }
+        return replace(self, topics={**self.topics, **new}) if new else self
 
     def with_partitions(self, found: Mapping[TopicPartition, int]) -> Ledger:
         """Add partitions not known yet, each starting at the given offset."""

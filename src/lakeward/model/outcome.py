@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from lakeward.model.offsets import Position, TopicPartition
 
+DRIFT_KEPT = 200
+
 
 @dataclass(slots=True)
 class TaskResult:
@@ -56,10 +58,15 @@ def merge(results: Iterable[TaskResult]) -> TaskResult:
         total.tombstones += result.tombstones
         total.bytes_read += result.bytes_read
         total.rejected += result.rejected
-        total.drift += result.drift
+        total.drift = most_seen(total.drift + result.drift)
         total.newest = max(total.newest, result.newest)
         total.seconds += result.seconds
     return total
+
+
+def most_seen(drift: Counter[str]) -> Counter[str]:
+    """Keep the fields seen most: records with ids for field names would fill any memory."""
+    return drift if len(drift) <= DRIFT_KEPT else Counter(dict(drift.most_common(DRIFT_KEPT)))
 
 
 @dataclass(frozen=True, slots=True)

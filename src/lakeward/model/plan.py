@@ -12,6 +12,10 @@ TASKS_PER_CORE = 2
 """Equal slices on fewer cores leave one idle at the end; finer cuts even that out."""
 
 
+UNSEEN_RECORD_BYTES = 16_384
+"""What a record counts for until some have been seen: large, so that a first batch is small."""
+
+
 def plan_batch(
     positions: Positions,
     ends: Mapping[TopicPartition, int],
@@ -30,9 +34,8 @@ def plan_batch(
     }
     if not waiting:
         return None
-    allowed = limits.batch_records
-    if record_bytes > 0:
-        allowed = max(1, min(allowed, int(limits.batch_bytes / record_bytes)))
+    size = record_bytes or UNSEEN_RECORD_BYTES
+    allowed = max(1, min(limits.batch_records, int(limits.batch_bytes / size)))
     ranges = [
         Slice(
             where.topic,

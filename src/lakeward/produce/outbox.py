@@ -13,7 +13,7 @@ from struct import Struct
 from confluent_kafka import KafkaError, Message, Producer
 
 from lakeward.errors import LakewardError, SourceError, SourceUnavailable
-from lakeward.kafka.client import UNREACHABLE, client_settings, explained
+from lakeward.kafka.client import client_settings, explained
 from lakeward.produce.columns import objects
 from lakeward.produce.stream import Portion
 
@@ -25,7 +25,11 @@ STOP_WITHIN = 4.0
 """Seconds that records in flight still get once somebody has asked to stop."""
 
 _LENGTH = Struct(">Q")
-_GONE = UNREACHABLE | {KafkaError._MSG_TIMED_OUT}
+_GONE = frozenset(
+    {KafkaError._MSG_TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
+    | {KafkaError._TIMED_OUT, KafkaError._RESOLVE}
+)
+"""No broker answers."""
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 """Our own doing when we give up, hence never the reason for it."""
 

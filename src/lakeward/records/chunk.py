@@ -7,6 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999; some producers send microseconds as milliseconds."""
+
+
+def micros_of(millis: npt.NDArray[np.int64]) -> pa.Array:
+    """Turn Kafka timestamps into microseconds; null where there is none or none that can be."""
+    known = (millis >= 0) & (millis <= LATEST)
+    micros = pa.array(np.where(known, millis, 0) * 1000, pa.int64(), mask=~known)
+    return micros.cast(pa.timestamp("us", "UTC"))
 
 
 @dataclass(frozen=True, slots=True)

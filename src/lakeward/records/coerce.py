@@ -173,7 +173,8 @@ def _floating(kind: Kind) -> Callable[[Any], float]:
             return float(value)
         if not isinstance(value, str) or not _DECIMAL.match(value):
             raise _wrong(value, f"{kind}")
-        number = float(value)
+        # JSON's -0 is a whole number, and whole numbers have one zero.
+        number = 0.0 if value == "-0" else float(value)
         if kind is Kind.FLOAT:
             number = _single(number)
         # A fraction means the nearest float there is; a whole number means itself.
@@ -195,6 +196,8 @@ def _decimal(value: Any, kind: Decimal) -> Exact:
     if not isinstance(value, str) or not _DECIMAL.match(value):
         raise _wrong(value, f"{kind}")
     exact = _exact(value, f"{kind}")
+    if exact and exact.adjusted() < -kind.scale:
+        raise _lossy(value, f"{kind}")
     with localcontext(prec=max(kind.precision, 1) + len(value) + 2):
         scaled = exact.scaleb(kind.scale) if exact else Exact(0)
         if scaled != scaled.to_integral_value() or abs(scaled) >= Exact(10) ** kind.precision:

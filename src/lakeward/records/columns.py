@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeward.model.fields import Decimal, Field, Kind, List, Map, Struct, Type
+from lakeward.model.fields import Decimal, Field, Fixed, Kind, List, Map, Struct, Type
 from lakeward.records.arrow import arrow_field, arrow_type
 from lakeward.records.cast import NUMBERS, cast_text
 from lakeward.records.loose_text import Loose, outer_weights, read_loose
@@ -112,6 +112,8 @@ def _leaf(raw: pa.Array, kind: Type, place: Place) -> Column:
         if kind is Kind.STRING:
             odd = pc.match_substring_regex(raw, _NOT_FROM_A_STRING)
             suspects |= odd.fill_null(False).to_numpy(zero_copy_only=False)
+        elif kind is Kind.BINARY or isinstance(kind, Fixed):
+            suspects = np.ones(len(raw), np.bool_)
     return Column(array, valid * np.int64(_leaf_weight(kind) if place.keyed else 0), suspects)
 
 
@@ -123,9 +125,8 @@ def _struct(raw: pa.StructArray, kind: Struct, place: Place) -> Column:
     ]
     inside = sum((child.counts for child in children), np.zeros(len(raw), np.int64))
     suspects = np.logical_or.reduce([child.suspects for child in children]) & valid
-    if not place.keyed:
-        # A string in place of an object decodes to an object without members.
-        suspects |= inside == 0
+    # A string in place of an object decodes to an object without members.
+    suspects |= (valid if place.keyed else True) & (inside == 0)
     array = pa.StructArray.from_arrays(
         [child.array for child in children],
         fields=[arrow_field(field) for field in kind.fields],

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
 import pyarrow as pa
+
+from lakeward.records.chunk import micros_of
 
 
 class Reason(StrEnum):
@@ -59,14 +62,18 @@ def letters_table(letters: Sequence[DeadLetter], schema: pa.Schema) -> pa.Table:
         "topic": [letter.topic for letter in letters],
         "partition": [letter.partition for letter in letters],
         "offset": [letter.offset for letter in letters],
-        "timestamp": [
-            letter.timestamp * 1000 if letter.timestamp >= 0 else None for letter in letters
-        ],
+        "timestamp": micros_of(np.array([letter.timestamp for letter in letters], np.int64)),
         "key": [letter.key for letter in letters],
         "value": [letter.value for letter in letters],
         "reason": [str(letter.reason) for letter in letters],
         "field": [letter.field or None for letter in letters],
         "message": [letter.message for letter in letters],
     }
-    arrays = [pa.array(columns[column.name], column.type) for column in schema]
+    arrays = [
+        # Operators may add columns of their own to the table.
+        pa.array(columns[column.name], column.type)
+        if column.name in columns
+        else pa.nulls(len(letters), column.type)
+        for column in schema
+    ]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lakeward.model.fields import METADATA_NAMES, Decimal, List, Map, Struct, Type
 from lakeward.records.arrow import arrow_schema, arrow_type
-from lakeward.records.chunk import Chunk
+from lakeward.records.chunk import Chunk, micros_of
 from lakeward.records.columns import Place, duckdb_type, rebuild
 from lakeward.records.dead_letters import DeadLetter, Reason, Unfit
 from lakeward.records.loose_text import Loose, find_loose
@@ -100,6 +100,8 @@ class JsonDecoder:
             # DuckDB reads every number through a double.
             suspects |= has_inexact_number(text.bytes, text.offsets)
         decoded = self._transform(text.array)
+        # What is not JSON at all decodes to nothing, and nothing is accounted for by nothing.
+        suspects |= ~decoded.is_valid().to_numpy(zero_copy_only=False)
         accounted = np.zeros(len(suspects), np.int64)
         columns = []
         for raw, column_field in zip(decoded.flatten(), self._fields.fields, strict=True):
@@ -219,13 +221,11 @@ def _set_aside_binary(chunk: Chunk, live: Indexes, result: Decoded) -> Indexes:
 
 def _origin(chunk: Chunk, live: Indexes) -> dict[str, pa.Array]:
     """Say where rows came from: the metadata columns."""
-    stamps = chunk.timestamps[live]
-    micros = pa.array(stamps * 1000, pa.int64(), mask=stamps < 0)
     return {
         "_topic": pa.repeat(pa.scalar(chunk.topic), len(live)),
         "_kafka_partition": pa.repeat(pa.scalar(chunk.partition, pa.int32()), len(live)),
         "_offset": pa.array(chunk.offsets[live]),
-        "_timestamp": micros.cast(pa.timestamp("us", "UTC")),
+        "_timestamp": micros_of(chunk.timestamps[live]),
     }
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lakeward.model.fields import Kind, List, Map, Struct, Type
 from lakeward.records.coerce import Literal
-from lakeward.records.scan_json import PADDING, count_keyed, weight_of
+from lakeward.records.scan_json import PADDING, Weight, count_keyed, weight_of
 
 Loose = frozenset[str]
 """Paths of the loose columns, such as `details` or `requestClaims.value`."""
@@ -61,8 +61,9 @@ def read_loose(raw: pa.Array) -> tuple[pa.Array, Counts, Flags]:
     suspects |= _flags(pc.greater(brackets, FEW_BRACKETS))
     # A string without escapes has no quote inside, so only its own are trimmed.
     array = pc.if_else(is_string, pc.utf8_trim(raw, '"'), raw)
-    for index in np.flatnonzero((inside != 0) & ~suspects).tolist():
-        suspects[index] = _has_a_key_twice(raw[index].as_py())
+    structured = (counts - inside == Weight.OBJECT) | (counts - inside == Weight.ARRAY)
+    for index in np.flatnonzero(structured & ~suspects).tolist():
+        suspects[index] = not _is_sound(raw[index].as_py())
     return array, counts, suspects
 
 
@@ -73,15 +74,22 @@ def outer_weights(raw: pa.Array) -> Counts:
     return weight_of(text[offsets[:-1]]) * valid
 
 
-def _has_a_key_twice(text: str) -> bool:
-    twice = False
+def _is_sound(text: str) -> bool:
+    """Tell whether text is JSON to the letter, without a key twice; DuckDB lets more pass."""
+    try:
+        json.loads(text, object_pairs_hook=_refuse_twins, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal twice
-        twice |= len(pairs) > 1 and len({name for name, _ in pairs}) < len(pairs)
 
-    json.loads(text, object_pairs_hook=look)
-    return twice
+def _refuse_twins(pairs: list[tuple[str, Any]]) -> None:
+    if len(pairs) > 1 and len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a key twice")
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _bytes_of(raw: pa.Array) -> tuple[npt.NDArray[np.uint8], Counts]:

@@ -15,8 +15,8 @@ from lakeward.records.dead_letters import Reason, Unfit
 DEEPEST = 200
 """Deeper nesting is no record but an attack on whoever reads it."""
 
-_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(r"[\[\]{}]")
+# Possessive, so that an unterminated string costs one look and not one per character.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def decode_record(text: str, fields: Struct) -> tuple[dict[str, Any], Counter[str]]:
@@ -64,9 +64,12 @@ def _depth(text: str) -> int:
     if text.count("{") + text.count("[") <= DEEPEST:
         return 0
     depth = deepest = 0
-    for bracket in _BRACKET.findall(_TEXT.sub("", text)):
-        depth += 1 if bracket in "{[" else -1
+    for token in _TOKEN.finditer(text):
+        sign = text[token.start()]
+        depth += (sign in "{[") - (sign in "}]")
         deepest = max(deepest, depth)
+        if deepest > DEEPEST:
+            break
     return deepest
 
 

@@ -7,6 +7,7 @@ makes the row a suspect too; a suspect costs time, never truth.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 import numpy as np
@@ -33,6 +34,9 @@ class Weight(IntEnum):
 MOST_KEYS = 4000
 """More keys than this in one row might overflow a field of the packed count."""
 
+MOST_BLANKS = 16
+
+_KEY = re.compile(rb'"([^"]*)"\s*:')
 _QUOTE, _COLON, _BACKSLASH, _COMMA = b'":\\,'
 _BLANKS = b" \t\n\r"
 
@@ -58,7 +62,8 @@ def scan(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
     `text` ends in PADDING; row i is `text[offsets[i]:offsets[i + 1]]` and must be an object.
     """
     counts, suspects = count_keyed(text, offsets)
-    return counts, suspects | (text[offsets[:-1]] != ord("{"))
+    empty = np.diff(offsets) == 0
+    return counts, suspects | empty | (text[offsets[:-1]] != ord("{"))
 
 
 def count_keyed(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
@@ -78,11 +83,16 @@ def count_keyed(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
     nulls = first == ord("n")
     if nulls.any():
         doubtful |= nulls & (text[np.minimum(keys + 3 + spaced, len(text) - 1)] != ord("u"))
+        _suspect_repeated_nulls(suspects, text, offsets, keys[nulls])
     _suspect_rows(suspects, offsets, keys[doubtful])
     edges = np.searchsorted(keys, offsets)
     suspects |= np.diff(edges) > MOST_KEYS
     running = np.concatenate(([0], np.cumsum(_WEIGHT[first])))
-    _suspect_trailing_commas(suspects, text, offsets)
+    closers = np.flatnonzero((text == ord("}")) | (text == ord("]")))
+    _suspect_after(suspects, text, offsets, closers, _COMMA)
+    # A blank between a key and its colon hides the key from the count above.
+    colons = np.flatnonzero((text[1:] == _COLON) & _BLANK[text[:-1]]) + 1
+    _suspect_after(suspects, text, offsets, colons, _QUOTE)
     return running[edges[1:]] - running[edges[:-1]], suspects
 
 
@@ -105,14 +115,29 @@ def has_inexact_number(text: Bytes, offsets: Counts) -> Flags:
     return rows
 
 
-def _suspect_trailing_commas(suspects: Flags, text: Bytes, offsets: Counts) -> None:
-    before = np.flatnonzero((text == ord("}")) | (text == ord("]"))) - 1
-    last = text[before]
-    while (blank := _BLANK[last]).any():
-        _suspect_rows(suspects, offsets, before[~blank & (last == _COMMA)])
-        before = before[blank] - 1
+def _suspect_after(
+    suspects: Flags, text: Bytes, offsets: Counts, places: npt.NDArray[np.int64], sign: int
+) -> None:
+    """Suspect the rows in which one of the places follows a sign, blanks in between or not."""
+    before = places - 1
+    for _ in range(MOST_BLANKS):
         last = text[before]
-    _suspect_rows(suspects, offsets, before[last == _COMMA])
+        _suspect_rows(suspects, offsets, before[last == sign])
+        before = before[_BLANK[last]] - 1
+        if not len(before):
+            return
+    _suspect_rows(suspects, offsets, before)
+
+
+def _suspect_repeated_nulls(
+    suspects: Flags, text: Bytes, offsets: Counts, nulls: npt.NDArray[np.int64]
+) -> None:
+    """Suspect rows that have a null and some key twice: a null is not counted, so it may hide."""
+    rows = np.unique(np.searchsorted(offsets, nulls, side="right") - 1)
+    for row in rows.tolist():
+        content = text[offsets[row] : offsets[row + 1]].tobytes()
+        keys = _KEY.findall(content)
+        suspects[row] |= b"\\" in content or len(set(keys)) < len(keys)
 
 
 def _suspect_rows(suspects: Flags, offsets: Counts, places: npt.NDArray[np.int64]) -> None:

@@ -28,7 +28,7 @@ def ledger(positions: dict[int, int], **changes: object) -> Ledger:
     made = Ledger(
         job="j", table_uuid="u", generation=0, epoch=1, batch=1, commit_id="c", revision="r",
         as_of=0, cluster_id="k", snapshot_id=10, sequence=5, schema_id=0, topics={"t": topic},
-        tables=("a.b",), written_at=0,
+        anchor_uuid="u", tables=("a.b",), written_at=0,
     )  # fmt: skip
     return replace(made, **changes)  # type: ignore[arg-type]
 

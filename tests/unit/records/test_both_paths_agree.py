@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from lakeward.records.dead_letters import Unfit
 from lakeward.records.decode_json import JsonDecoder
 from lakeward.records.parse_json import decode_record
 
-EXAMPLES = int(os.environ.get("LAKEWARD_TEST_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("LAKEWARD_TEST_EXAMPLES", "60"))
 """Thousands were tried; a hundred are enough to notice when something breaks."""
 
 INNER = Struct((optional("n", Kind.LONG), optional("s", Kind.STRING), optional("m", STRING_MAP)))
@@ -47,6 +49,13 @@ FIELDS = Struct(
         optional("inners", list_of(INNER)),
     )
 )
+ALL_OPTIONAL = Struct((optional("id", Kind.LONG), *FIELDS.fields[1:]))
+"""Without a required column nothing but the proof stands between garbage and a row of nulls."""
+JUNK = [
+    "", ",", '"', "}", "]", "\\", ":", "{", "\t", "NaN", " ", '"id":1,', '"name":null,',
+    '"zz":null,',
+    '"zz" :[NaN],', '"inner":"x",', '"name":{},', '"inf":inf,', "-0", "[nan]",
+]  # fmt: skip
 NAMES = [field.name for field in FIELDS.fields] + [field.name for field in INNER.fields]
 
 texts = st.one_of(
@@ -102,10 +111,12 @@ def json_texts(draw: st.DrawFn) -> str:
     )
     if draw(st.integers(0, 4)) == 0 and text:
         at = draw(st.integers(0, len(text) - 1))
-        junk = draw(
-            st.sampled_from(["", ",", '"', "}", "]", "\\", ":", "{", "\t", "NaN", " ", '"id":1,'])
-        )
+        junk = draw(st.sampled_from(JUNK))
         text = text[:at] + junk + text[at + draw(st.integers(0, 1)) :]
+    if draw(st.integers(0, 3)) == 0:
+        text = text.replace(
+            '":', draw(st.sampled_from(['" :', '"\t:', '": '])), draw(st.integers(1, 2))
+        )
     return text
 
 
@@ -114,34 +125,69 @@ def chunk_of(values: list[bytes]) -> Chunk:
     return Chunk("t", 3, np.arange(count), np.zeros(count, np.int64), values, lambda _index: None)
 
 
-def plain_decoder() -> JsonDecoder:
-    fields = Struct((*FIELDS.fields, optional("_offset", Kind.LONG)))
-    return JsonDecoder(fields, 1 << 20, metadata_columns=True)
+def plain_decoder(fields: Struct) -> JsonDecoder:
+    with_offset = Struct((*fields.fields, optional("_offset", Kind.LONG)))
+    return JsonDecoder(with_offset, 1 << 20, metadata_columns=True)
 
 
-def loose_decoder() -> JsonDecoder:
+def loose_decoder(fields: Struct) -> JsonDecoder:
     """Return a decoder that has seen other things than strings in every string column."""
-    decoder = plain_decoder()
+    decoder = plain_decoder(fields)
     inner = {"n": 1, "s": {}, "m": {"k": [1]}}
     odd = {"id": 1, "name": {"a": 1}, "tags": {"k": 1}, "words": [[]], "inner": inner}
     decoder.decode(chunk_of([json.dumps({**odd, "inners": [inner]}).encode()] * 60))
     return decoder
 
 
-def exactly(text: str) -> tuple[str, Any]:
+@cache
+def made(kind: Callable[[Struct], JsonDecoder], fields: Struct) -> JsonDecoder:
+    return kind(fields)
+
+
+def exactly(text: str, fields: Struct) -> tuple[str, Any]:
     try:
-        row, drift = decode_record(text, FIELDS)
+        row, drift = decode_record(text, fields)
     except Unfit as unfit:
         return "letter", (str(unfit.reason), unfit.path)
     return "row", (row, dict(drift))
 
 
+NASTY = [
+    "{", "{garbage", '{"id"}', '{"zz":nul}', "", '{"id":1,"name":{},"inner":"x"}',
+    '{"id":1,"tags":{"a":"x"},"name":{}}', '{"id":1,"name":"x","name":null}',
+    '{"id":1,"zz":null,"zz":null}', '{"id":1,"id" :2}', '{"id":1,"zz" :[NaN]}', '{"id":1,"zz" :5}',
+    '{"id":1,"name":{"a":1,"b":[nan]}}', '{"id":1,"name":{"a":1,"b":[NaN]}}',
+    '{"id":1,"name":{"x":null,"x":null}}', '{"id":1,"price":1e-2000000}', '{"id":1,"ratio":-0}',
+    '{"id":1,"name":"' + '\\\\"' * 300 + "[" * 300, '{"id":1' + " " * 5000 + "}",
+    '{"id":1,"name":' + "[" * 250 + "]" * 250 + "}", '{"id":1,"inner":{"n":1},"inner":7}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))
+@pytest.mark.parametrize("fields", [FIELDS, ALL_OPTIONAL], ids=["required", "optional"])
+@pytest.mark.parametrize("kind", [plain_decoder, loose_decoder])
+def test_a_record_that_once_fooled_the_fast_path_does_not_again(
+    kind: Callable[[Struct], JsonDecoder], fields: Struct, text: str
+) -> None:
+    decoded = made(kind, fields).decode(chunk_of([b'{"id":0}', text.encode(), b'{"id":2}']))
+    fate, detail = exactly(text, fields)
+    assert len(decoded.letters) == (fate == "letter")
+    if fate == "letter":
+        assert str(decoded.letters[0].reason) == detail[0]
+    else:
+        rows = {row.pop("_offset"): row for row in decoded.rows.to_pylist()}
+        assert repr(rows[1]) == repr(_as_arrow_shows(detail[0]))
+        assert dict(decoded.drift) == detail[1]
+
+
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@pytest.mark.parametrize("decoder", [plain_decoder(), loose_decoder()], ids=["plain", "loose"])
+@pytest.mark.parametrize("fields", [FIELDS, ALL_OPTIONAL], ids=["required", "optional"])
+@pytest.mark.parametrize("kind", [plain_decoder, loose_decoder])
 @given(batch=st.lists(json_texts(), min_size=1, max_size=6))
 def test_a_chunk_is_decoded_as_its_records_one_by_one(
-    decoder: JsonDecoder, batch: list[str]
+    fields: Struct, kind: Callable[[Struct], JsonDecoder], batch: list[str]
 ) -> None:
+    decoder = made(kind, fields)
     encoded = [text.encode("utf-8", "surrogatepass") for text in batch]
     fine = [value for value in encoded if _is_utf8(value)]
     chunk = chunk_of(fine)
@@ -151,7 +197,7 @@ def test_a_chunk_is_decoded_as_its_records_one_by_one(
     assert len(rows) + len(letters) == len(fine)
     drift: dict[str, int] = {}
     for offset, value in enumerate(fine):
-        fate, detail = exactly(value.decode())
+        fate, detail = exactly(value.decode(), fields)
         if fate == "letter":
             assert letters[offset] == detail, value
             continue

@@ -50,11 +50,11 @@ def sink_for(spec: JobSpec, catalog: Catalog) -> IcebergSink:
 
 def started(spec: JobSpec, catalog: Catalog) -> tuple[IcebergSink, JobState]:
     sink = sink_for(spec, catalog)
-    return sink, sink.start(lambda: ORIGIN)
+    return sink, sink.start(lambda: ORIGIN, lambda _ledger: None)
 
 
 def pin(spec: JobSpec, state: JobState) -> Pin:
-    return Pin(spec.revision, 0, state.anchor.table.metadata.current_schema_id)
+    return Pin(spec.revision, 0, state.anchor.table.metadata.current_schema_id, {"t": "topic-id"})
 
 
 def work(
@@ -150,7 +150,7 @@ def test_an_empty_table_of_a_job_that_ran_before_is_not_taken_for_a_first_start(
 ) -> None:
     before = replace(ORIGIN, group_positions={TopicPartition("t", 0): 7})
     with pytest.raises(JobStopped, match="has run before"):
-        sink_for(spec, catalog).start(lambda: before)
+        sink_for(spec, catalog).start(lambda: before, lambda _ledger: None)
 
 
 def test_a_second_coordinator_takes_over_and_the_first_is_fenced(

@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import (
     AssertCreate,
@@ -34,6 +36,7 @@ from lakeward.model.ledger import Ledger, property_name, to_json
 from lakeward.model.outcome import Applied, Conflict, Outcome, Unknown
 from lakeward.model.spec import TableName
 from lakeward.schemas.shape import TableShape
+from lakeward.sinks.iceberg.storage import storage_errors
 
 Updates = tuple[TableUpdate, ...]
 
@@ -50,7 +53,8 @@ class Change:
 def commit(catalog: Catalog, table: Table, change: Change, timeout: float) -> Outcome:
     """Apply a change to the table as it was read, or to nothing."""
     transaction = Transaction(table)
-    updates, snapshot_id = _snapshot(transaction, change)
+    with storage_errors(str(table.name())):
+        updates, snapshot_id = _snapshot(transaction, change)
     head = table.metadata.refs.get(change.ledger.ref)
     base = head.snapshot_id if head else None
     requirements = (
@@ -78,7 +82,8 @@ def create_with_ledger(
         properties=TABLE_DEFAULTS,
     )
     created: Updates = transaction._updates
-    updates, snapshot_id = _snapshot(transaction, Change(ledger))
+    with storage_errors(str(name)):
+        updates, snapshot_id = _snapshot(transaction, Change(ledger))
     table = transaction._table
     return _send(catalog, table, (AssertCreate(),), created + updates, snapshot_id, timeout)
 
@@ -110,6 +115,12 @@ def _snapshot(transaction: Transaction, change: Change) -> tuple[Updates, int]:
     return (*updates, SetPropertiesUpdate(updates=properties)), producer.snapshot_id
 
 
+def _forget_old_metadata(catalog: Catalog, table: Table, fresh: TableMetadata) -> None:
+    """Delete metadata files the table no longer keeps; PyIceberg does so only in its own commit."""
+    with suppress(Exception):
+        catalog._delete_old_metadata(table.io, table.metadata, fresh)
+
+
 def _summary(change: Change) -> dict[str, str]:
     ledger = change.ledger
     return {
@@ -134,8 +145,9 @@ def _send(
 
     def request() -> None:
         try:
-            catalog.commit_table(table, requirements, updates)
+            answer = catalog.commit_table(table, requirements, updates)
             answers.append(Applied(snapshot_id))
+            _forget_old_metadata(catalog, table, answer.metadata)
         except (CommitFailedException, TableAlreadyExistsError) as refused:
             answers.append(Conflict(str(refused)))
         except Exception as failure:  # noqa: BLE001 - whatever it was, the request may have landed

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,10 +17,10 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
 
-from lakeward.errors import DestinationUnavailable, StorageFull
 from lakeward.sinks.iceberg.metrics import Metrics
 from lakeward.sinks.iceberg.parquet import ParquetOptions, parquet_options
 from lakeward.sinks.iceberg.partition import folder, split
+from lakeward.sinks.iceberg.storage import storage_errors
 
 OPEN_FILES = 64
 """Files kept open at once; beyond, the one idle longest is finished, so memory stays bounded."""
@@ -80,9 +78,10 @@ class FileSet:
     def _write(self) -> None:
         if not self._rows:
             return
-        rows = pa.concat_tables(self._rows).combine_chunks()
-        self._rows, self._bytes = [], 0
-        with _storage_errors(self._target.table):
+        collected, self._rows, self._bytes = pa.concat_tables(self._rows), [], 0
+        rows = collected.combine_chunks()
+        del collected
+        with storage_errors(self._target.table):
             for values, part in split(rows, self._target.spec, self._target.schema):
                 self._append(values, part)
 
@@ -116,7 +115,7 @@ class FileSet:
         return _OpenFile(path, values, sink, writer)
 
     def _close(self, file: _OpenFile) -> None:
-        with _storage_errors(file.path):
+        with storage_errors(file.path):
             file.writer.close()
             size = file.sink.tell()
             file.sink.close()
@@ -151,22 +150,3 @@ def _rows_of(rows: pa.Table, size: int) -> int:
 
 def _key(values: Record) -> tuple[Any, ...]:
     return tuple(values[index] for index in range(len(values)))
-
-
-@contextmanager
-def _storage_errors(where: str) -> Iterator[None]:
-    """Tell a full or unreachable store from a bug of ours: only the first is worth a retry."""
-    try:
-        yield
-    except OSError as failure:
-        if failure.errno == errno.ENOSPC or "No space left" in str(failure):
-            raise StorageFull(
-                "No space left in the warehouse",
-                where=where,
-                next_step="Free some space; the job goes on by itself.",
-            ) from failure
-        raise DestinationUnavailable(
-            f"The warehouse cannot be written: {failure}",
-            where=where,
-            next_step="The job tries again; check the storage if this goes on.",
-        ) from failure

@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
 from lakeward.catalogs.tables import from_iceberg
@@ -61,6 +63,7 @@ def first_ledger(
         sequence=-1,
         schema_id=anchor.table.metadata.current_schema_id,
         topics={name: _topic(name, origin) for name in spec.source.topics},
+        anchor_uuid=str(anchor.table.metadata.table_uuid),
         tables=tables,
         written_at=now,
     )
@@ -83,7 +86,13 @@ def check_suitable(table: Table, spec: JobSpec) -> None:
             where=where,
             next_step="Create it with format-version 2.",
         )
-    parquet_options(table.metadata.properties, str(spec.table))
+    options = parquet_options(table.metadata.properties, str(spec.table))
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **options.writer).close()
+    except (pa.ArrowException, ValueError, OSError) as refused:
+        raise TableUnsuitable(
+            f"Parquet refuses the table's write.parquet properties: {refused}", where=where
+        ) from refused
     fields = from_iceberg(table.schema())
     if not spec.metadata_columns:
         return

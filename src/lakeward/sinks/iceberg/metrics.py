@@ -28,7 +28,26 @@ class Metrics:
         self._columns = parquet_path_to_id_mapping(schema)
 
     def of(self, metadata: pq.FileMetaData) -> DataFileStatistics:
-        return data_file_statistics_from_parquet_metadata(metadata, self._plan, self._columns)
+        found = data_file_statistics_from_parquet_metadata(metadata, self._plan, self._columns)
+        for path in _unbounded(metadata):
+            found.column_aggregates.pop(self._columns[path], None)
+        return found
+
+
+def _unbounded(metadata: pq.FileMetaData) -> set[str]:
+    """Return columns with values in a row group that has no bounds of them.
+
+    Parquet leaves out bounds of very long values; those of the other row groups are not the
+    file's, and a reader that trusts them skips rows.
+    """
+    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
+    columns = (group.column(place) for group in groups for place in range(group.num_columns))
+    return {
+        column.path_in_schema
+        for column in columns
+        if not (column.is_stats_set and column.statistics.has_min_max)
+        and (not column.is_stats_set or column.statistics.null_count != column.num_values)
+    }
 
 
 def metrics_plan(schema: Schema, properties: Mapping[str, str]) -> dict[int, StatisticsCollector]:

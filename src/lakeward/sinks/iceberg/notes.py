@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from lakeward.model.offsets import Batch
 from lakeward.model.outcome import TaskResult
+from lakeward.records.chunk import LATEST
 
 LONGEST = 3500
 """Summaries are read with every table load; past this size the ranges are left to the ledger."""
@@ -36,6 +37,6 @@ def summary(job: str, commit_id: str, batch: Batch, result: TaskResult) -> dict[
 def valid_through(batch: Batch, result: TaskResult) -> datetime | None:
     """Return the moment up to which every partition of the batch is complete, if all tell."""
     newest = [result.newest_by_partition.get(part.where, -1) for part in batch.ranges]
-    if not newest or min(newest) < 0:
+    if not newest or not 0 <= min(newest) <= LATEST:
         return None
     return datetime.fromtimestamp(min(newest) / 1000, UTC)

@@ -68,10 +68,11 @@ def parquet_options(properties: Mapping[str, str], table: str) -> ParquetOptions
 
 
 def _number(properties: Mapping[str, str], name: str, default: int, table: str) -> int:
-    text = properties.get(name, str(default))
-    if not text.strip().isdigit():
+    text = properties.get(name, str(default)).strip()
+    least = 0 if name.endswith("-level") else 1
+    if not (text.isascii() and text.isdigit() and int(text) >= least):
         raise TableUnsuitable(
-            f"{name} is {text!r}, not a whole number",
+            f"{name} is {text!r}, not a whole number from {least}",
             where=f"table {table}",
             next_step="Correct or remove the table property.",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote_plus
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,9 @@ def split(rows: pa.Table, spec: PartitionSpec, schema: Schema) -> Iterator[tuple
 
 def partition_values(rows: pa.Table, field: PartitionField, schema: Schema) -> pa.Array:
     """Apply a partition field's transform to its source column."""
+    if not _path(schema, field.source_id):
+        # Rows written under a schema older than the partitioning: the column reads as null.
+        return pa.nulls(rows.num_rows, pa.int32())
     source = _column(rows, schema, field.source_id)
     transform = field.transform.pyarrow_transform(schema.find_type(field.source_id))
     values = transform(source)
@@ -49,8 +53,14 @@ def folder(values: Record, spec: PartitionSpec, schema: Schema) -> str:
     """Return the folder of a partition, such as `time_day=2025-01-15/bucket=logs`."""
     if not spec.fields:
         return ""
-    path = spec.partition_to_path(values, schema)
-    return "/".join(_shortened(part) for part in path.split("/"))
+    parts = []
+    for index, field in enumerate(spec.fields):
+        text = "null"
+        if _path(schema, field.source_id):
+            source = schema.find_type(field.source_id)
+            text = field.transform.to_human_string(source, values[index])
+        parts.append(_shortened(f"{quote_plus(field.name)}={quote_plus(text)}"))
+    return "/".join(parts)
 
 
 def _column(rows: pa.Table, schema: Schema, field_id: int) -> pa.Array:

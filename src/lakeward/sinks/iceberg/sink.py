@@ -21,6 +21,7 @@ from lakeward.sinks.iceberg.commit import Change, commit, create_with_ledger
 from lakeward.sinks.iceberg.files import FileTarget
 from lakeward.sinks.iceberg.founding import Origin, check_suitable, first_ledger
 from lakeward.sinks.iceberg.notes import summary
+from lakeward.sinks.iceberg.parquet import parquet_options
 from lakeward.sinks.iceberg.state import TableState, read_state
 
 CLAIM_ATTEMPTS = 20
@@ -53,6 +54,8 @@ class Pin:
     revision: str
     as_of: int
     schema_id: int
+    topic_ids: Mapping[str, str]
+    """Ids of the topics the batch was read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,18 @@ class IcebergSink:
         self.conflicts = 0
         """Conflicts in a row; many of them mean that somebody else commits all the time."""
 
-    def start(self, origin: Callable[[], Origin]) -> JobState:
-        """Find the job's tables, give them a ledger if this is a first start, and claim them."""
+    def start(self, origin: Callable[[], Origin], check: Callable[[Ledger], None]) -> JobState:
+        """Find the job's tables, give them a ledger if this is a first start, and claim them.
+
+        `check` raises if the ledger does not belong to this job's source; a coordinator that must
+        not run must not take the job from one that may.
+        """
         for attempt in range(CLAIM_ATTEMPTS):
             state = self._find_or_found(origin)
-            if state is not None and self._claim(state):
-                return self.read()
+            if state is not None:
+                check(state.ledger)
+                if self._claim(state):
+                    return self.read()
             self._back_off(attempt)
         raise DestinationUnavailable(
             f"The tables of job {self._spec.name} could not be claimed",
@@ -176,6 +185,7 @@ class IcebergSink:
             return None
         letters = read_state(self._catalog, self._letters_name, self._spec.name)
         if letters is not None and letters.ledger is not None:
+            self._check_letters(letters, letters.ledger, anchor)
             return JobState(anchor, letters)
         beginning = replace(anchor.ledger, tables=None, commit_id=str(uuid.uuid4()))
         if letters is None:
@@ -189,6 +199,15 @@ class IcebergSink:
                 next_step="Rename or drop it; the job creates its own.",
             )
         return None
+
+    def _check_letters(self, letters: TableState, ledger: Ledger, anchor: TableState) -> None:
+        parquet_options(letters.table.metadata.properties, str(letters.name))
+        if ledger.anchor_uuid != str(anchor.table.metadata.table_uuid):
+            raise JobStopped(
+                f"The table {letters.name} holds dead letters of another table {anchor.name}",
+                where=f"uuid {ledger.anchor_uuid}",
+                next_step="Rename or drop it; the job creates its own.",
+            )
 
     def _claim(self, state: JobState) -> bool:
         """Take the next epoch on every table, the anchor last.
@@ -220,7 +239,7 @@ class IcebergSink:
             for part in batch.ranges
         }
         return replace(
-            ledger.with_partitions(starts).advanced(ends),
+            ledger.with_topics(pin.topic_ids).with_partitions(starts).advanced(ends),
             epoch=self.epoch,
             batch=number,
             commit_id=commit_id,
