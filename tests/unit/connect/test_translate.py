@@ -80,6 +80,10 @@ def test_limits_do_not_change_a_jobs_revision_but_its_table_does() -> None:
         ({"iceberg_catalog_uri": "http://somewhere"}, "iceberg.catalog.uri"),
         ({"iceberg_catalog_uri": "jdbc:sqlite:relative.db"}, "absolute paths"),
         ({"consumer_override_auto_offset_reset": "middle"}, "auto.offset.reset"),
+        ({"lakeward_batch_records": "0"}, "must be at least 1"),
+        ({"transforms": "mask"}, "changes what is written"),
+        ({"iceberg_tables_upsert__mode__enabled": "true"}, "changes what is written"),
+        ({"iceberg_tables_route__field": "kind"}, "changes what is written"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_key_and_place(
@@ -91,7 +95,9 @@ def test_a_wrong_value_is_refused_with_its_key_and_place(
 
 
 def test_keys_without_effect_are_named() -> None:
-    notes = warnings({**GIVEN, "iceberg.tabels": "typo"}, "here")
+    given = {**GIVEN, "iceberg.tabels": "typo", "iceberg.catalog.io-impl": "S3FileIO"}
+    notes = warnings(given, "here")
+    assert any(note.startswith("iceberg.catalog.io-impl is not known") for note in notes)
     assert any(note.startswith("iceberg.tabels is not known") for note in notes)
     assert any(note.startswith("tasks.max has no effect") for note in notes)
     assert not any("iceberg.catalog.uri" in note for note in notes)

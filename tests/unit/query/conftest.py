@@ -83,7 +83,8 @@ def ledger(table: Table) -> Ledger:
     return Ledger(
         job=JOB, table_uuid=str(table.metadata.table_uuid), generation=0, epoch=3, batch=2,
         commit_id="commit-2", revision="r", as_of=0, cluster_id="c", snapshot_id=1, sequence=1,
-        schema_id=0, topics={"apilogs": topic}, anchor_uuid=str(table.metadata.table_uuid), tables=("streaming.apilogs__dead_letters",),
+        schema_id=0, topics={"apilogs": topic},
+        anchor_uuid=str(table.metadata.table_uuid), tables=("streaming.apilogs__dead_letters",),
         written_at=1_793_534_400_000,
     )  # fmt: skip
 

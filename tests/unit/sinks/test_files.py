@@ -15,6 +15,8 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import StringType
 
 from lakeward.catalogs.tables import create_table, from_iceberg
 from lakeward.errors import DestinationUnavailable, TableUnsuitable
@@ -212,3 +214,36 @@ def test_a_warehouse_that_cannot_be_written_is_worth_a_retry(catalog: Catalog) -
     data.write_text("a file where the folder should be")
     with pytest.raises(DestinationUnavailable, match=r"db\.events"):
         write(table, rows(table, 3))
+
+
+def test_bounds_that_parquet_left_out_are_not_made_up_from_other_row_groups(
+    catalog: Catalog,
+) -> None:
+    table = make(catalog)
+    files = FileSet(target(table), 1)
+    day = datetime(2025, 1, 1, tzinfo=UTC)
+    for host in ("z" * 5000, "a"):
+        files.add(rows(table, 1, bucket="b", time=day, call={"rx": 1, "host": host}))
+    done = files.finish()
+    assert [file.record_count for file in done] == [2]
+    append(table, done)
+    assert table.scan(row_filter="call.host >= 'n'").to_arrow().num_rows == 1
+
+
+def test_rows_older_than_the_partitioning_go_to_the_null_partition(catalog: Catalog) -> None:
+    table = make(catalog)
+    old = table.schema()
+    with table.update_schema() as update:
+        update.add_column("region", StringType())
+    with table.update_spec() as update_spec:
+        update_spec.add_field("region", IdentityTransform(), "region")
+    described = FileTarget(
+        "db.events", table.location(), old, table.spec(), table.properties, table.io.properties
+    )
+    files = FileSet(described, 1 << 20)
+    schema = arrow_schema(from_iceberg(old))
+    files.add(rows(make(catalog), 4).select([field.name for field in schema]).cast(schema))
+    done = files.finish()
+    assert {file.partition[2] for file in done} == {None}
+    append(table, done)
+    assert table.scan(row_filter="region is null").to_arrow().num_rows == 4

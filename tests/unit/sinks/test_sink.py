@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import StringType
 
 from lakeward.catalogs.tables import create_table, from_iceberg, load_table
-from lakeward.errors import Fenced, JobStopped, TableMissing, TableUnsuitable
+from lakeward.errors import Fenced, JobStopped, StorageFull, TableMissing, TableUnsuitable
 from lakeward.model.fields import Kind, Struct, optional, required
 from lakeward.model.ledger import property_name
 from lakeward.model.offsets import Batch, Position, Slice, TopicPartition
@@ -421,4 +424,101 @@ def test_a_metadata_column_of_another_type_is_refused(
     create_table(catalog, TABLE, shape)
     spec = JobSpec("job", SourceSpec("unused", ("t",)), catalog_spec, TABLE)
     with pytest.raises(TableUnsuitable, match="_offset"):
+        started(spec, catalog)
+
+
+def test_a_coordinator_that_must_not_run_does_not_take_the_job_from_one_that_may(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    healthy, _ = started(spec, catalog)
+
+    def refuse(_ledger: Any) -> None:
+        raise JobStopped("another cluster")
+
+    with pytest.raises(JobStopped, match="another cluster"):
+        sink_for(spec, catalog).start(lambda: ORIGIN, refuse)
+    assert healthy.read().ledger.epoch == 1
+
+
+def test_a_topic_added_to_the_connector_enters_the_ledger_with_its_first_batch(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    sink, state = started(spec, catalog)
+    part = Slice("u", 2, 40, 50)
+    result = TaskResult(ends={part.where: Position(50)})
+    ids = {"t": "topic-id", "u": "other-id"}
+    added = replace(pin(spec, state), topic_ids=ids)
+    assert isinstance(sink.commit(state, Batch((part,), ((part,),)), result, added), Applied)
+    topic = sink.read().ledger.topics["u"]
+    assert (topic.id, topic.starts, topic.positions) == ("other-id", {2: 40}, {2: Position(50)})
+
+
+def test_dead_letters_of_a_table_that_is_gone_are_not_mistaken_for_a_half_done_batch(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    sink, state = started(spec, catalog)
+    sink.commit(state, *work(sink, state, spec, [*good(3), b"junk"]), pin(spec, state))
+    catalog.drop_table(TABLE.identifier)
+    create_table(catalog, TABLE, SHAPE)
+    with pytest.raises(JobStopped, match="dead letters of another table"):
+        started(spec, catalog)
+
+
+def test_old_metadata_files_are_removed_as_the_table_wishes(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    with load_table(catalog, TABLE).transaction() as transaction:
+        transaction.set_properties({"write.metadata.previous-versions-max": "3"})
+    sink, state = started(spec, catalog)
+    for index in range(8):
+        sink.commit(state, *work(sink, state, spec, good(1), start=index), pin(spec, state))
+        state = sink.read()
+    folder = Path(urlparse(state.anchor.table.location()).path) / "metadata"
+    assert len(list(folder.glob("*.metadata.json"))) <= 6
+    assert count(catalog) == 8
+
+
+def test_a_full_disk_while_manifests_are_written_is_worth_a_retry(
+    spec: JobSpec, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, state = started(spec, catalog)
+    batch, result = work(sink, state, spec, good(3))
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyiceberg.table.update.snapshot.write_manifest", full)
+        with pytest.raises(StorageFull):
+            sink.commit(state, batch, result, pin(spec, state))
+    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), Applied)
+    assert count(catalog) == 3
+
+
+def test_a_column_an_operator_added_to_the_dead_letters_stays_null(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    sink, _ = started(spec, catalog)
+    with load_table(catalog, LETTERS).update_schema() as update:
+        update.add_column("handled", StringType())
+    state = sink.read()
+    sink.commit(state, *work(sink, state, spec, [b"junk"]), pin(spec, state))
+    (letter,) = load_table(catalog, LETTERS).scan().to_arrow().to_pylist()
+    assert (letter["reason"], letter["handled"]) == ("not-json", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("write.parquet.page-row-limit", "0"),
+        ("write.parquet.row-group-limit", "0"),
+        ("write.parquet.compression-level", "99"),
+    ],
+)
+def test_parquet_properties_that_cannot_be_are_refused_at_the_start(
+    spec: JobSpec, catalog: Catalog, name: str, value: str
+) -> None:
+    with load_table(catalog, TABLE).transaction() as transaction:
+        transaction.set_properties({name: value})
+    with pytest.raises(TableUnsuitable, match=r"write\.parquet"):
         started(spec, catalog)

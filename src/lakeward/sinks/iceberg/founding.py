@@ -17,6 +17,7 @@ from lakeward.model.fields import METADATA_COLUMNS
 from lakeward.model.ledger import Ledger, TopicLedger
 from lakeward.model.offsets import Position, TopicPartition
 from lakeward.model.spec import JobSpec
+from lakeward.records.arrow import arrow_schema
 from lakeward.sinks.iceberg.parquet import parquet_options
 from lakeward.sinks.iceberg.state import TableState
 
@@ -87,8 +88,12 @@ def check_suitable(table: Table, spec: JobSpec) -> None:
             next_step="Create it with format-version 2.",
         )
     options = parquet_options(table.metadata.properties, str(spec.table))
+    probe = arrow_schema(from_iceberg(table.schema())).empty_table()
     try:
-        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **options.writer).close()
+        if options.writer["compression_level"] is not None:
+            pa.Codec(options.writer["compression"], options.writer["compression_level"])
+        with pq.ParquetWriter(pa.BufferOutputStream(), probe.schema, **options.writer) as writer:
+            writer.write_table(probe)
     except (pa.ArrowException, ValueError, OSError) as refused:
         raise TableUnsuitable(
             f"Parquet refuses the table's write.parquet properties: {refused}", where=where
