@@ -508,17 +508,17 @@ def test_a_column_an_operator_added_to_the_dead_letters_stays_null(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    "properties",
     [
-        ("write.parquet.page-row-limit", "0"),
-        ("write.parquet.row-group-limit", "0"),
-        ("write.parquet.compression-level", "99"),
+        {"write.parquet.page-row-limit": "0"},
+        {"write.parquet.row-group-limit": "0"},
+        {"write.parquet.compression-codec": "snappy", "write.parquet.compression-level": "5"},
     ],
 )
 def test_parquet_properties_that_cannot_be_are_refused_at_the_start(
-    spec: JobSpec, catalog: Catalog, name: str, value: str
+    spec: JobSpec, catalog: Catalog, properties: dict[str, str]
 ) -> None:
     with load_table(catalog, TABLE).transaction() as transaction:
-        transaction.set_properties({name: value})
+        transaction.set_properties(properties)
     with pytest.raises(TableUnsuitable, match=r"write\.parquet"):
         started(spec, catalog)
