@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakeward.errors import SetupError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -52,9 +54,39 @@ def build_session(
         settings["spark.jars"] = ",".join(str(jar) for jar in jars)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _interrupt_handler_kept():
-        session: SparkSession = builder.getOrCreate()
+    try:
+        with _interrupt_handler_kept():
+            session: SparkSession = builder.getOrCreate()
+    except Exception as failure:
+        raise SetupError(
+            f"Spark cannot start: {str(failure).splitlines()[0]}",
+            where=f"master {master}, Java {java_home}",
+            next_step="Check LAKEWARD_SPARK_MASTER and JAVA_HOME (lakeward doctor).",
+        ) from failure
     return session
+
+
+def start_session(
+    name: str, master: str, java_home: Path, stop: threading.Event
+) -> SparkSession | None:
+    """Start Spark beside the main thread, which stays free to notice Ctrl-C; None if it did."""
+    started: list[SparkSession | Exception] = []
+
+    def start() -> None:
+        try:
+            started.append(build_session(name, master, java_home))
+        except Exception as failure:  # noqa: BLE001 - raised again where somebody listens
+            started.append(failure)
+
+    thread = threading.Thread(target=start, name="spark", daemon=True)
+    thread.start()
+    while thread.is_alive() and not stop.wait(0.05):
+        pass
+    if not started:
+        return None
+    if isinstance(started[0], Exception):
+        raise started[0]
+    return started[0]
 
 
 @contextmanager

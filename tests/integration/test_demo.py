@@ -51,8 +51,8 @@ def test_the_demo_proves_itself_and_leaves_nothing_running(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["records"] == 6000
-    assert told["rows"] + told["dead letters"] == 6000
-    assert told["dead letters"] > 10
+    assert told["rows"] + told["dead_letters"] == 6000
+    assert told["dead_letters"] > 10
     assert "0 lost, 0 duplicated" in told["verdict"]
     assert len(told["queries"]) == 10
     assert Path(told["home"]) == tmp_path / ".lakeward"

@@ -35,7 +35,17 @@ from pyiceberg.types import (
 )
 
 from lakeward.errors import TableMissing, TableUnsuitable
-from lakeward.model.fields import Decimal, Field, Fixed, Kind, List, Map, Struct, Type
+from lakeward.model.fields import (
+    METADATA_NAMES,
+    Decimal,
+    Field,
+    Fixed,
+    Kind,
+    List,
+    Map,
+    Struct,
+    Type,
+)
 from lakeward.model.spec import TableName
 from lakeward.schemas.shape import TableShape
 
@@ -94,8 +104,38 @@ def create_table(
             properties=TABLE_DEFAULTS | (properties or {}),
         )
     except TableAlreadyExistsError:
-        return catalog.load_table(name.identifier), False
+        existing = catalog.load_table(name.identifier)
+        _check_shape(existing, name, shape)
+        return existing, False
     return table, True
+
+
+def _check_shape(table: Table, name: TableName, shape: TableShape) -> None:
+    """Refuse a table that lacks a column of the shape; it may have more, and no origin columns."""
+    found = {field.name: field.type for field in _plain(from_iceberg(table.schema())).fields}
+    for field in _plain(shape.fields.without(METADATA_NAMES)).fields:
+        if found.get(field.name) != field.type:
+            raise TableUnsuitable(
+                f"The table {name} exists, but its column {field.name} is"
+                f" {found.get(field.name, 'missing')}, not {field.type}",
+                next_step="Rename or drop it, or choose another NAMESPACE_NAME.",
+            )
+
+
+def _plain(struct: Struct) -> Struct:
+    """Return the same fields without ids, documentation and requirements."""
+    return Struct(tuple(Field(field.name, _plain_type(field.type)) for field in struct.fields))
+
+
+def _plain_type(kind: Type) -> Type:
+    match kind:
+        case Struct():
+            return _plain(kind)
+        case List(element):
+            return List(Field("element", _plain_type(element.type)))
+        case Map(key, value):
+            return Map(Field("key", _plain_type(key.type)), Field("value", _plain_type(value.type)))
+    return kind
 
 
 def partition_spec(shape: TableShape, schema: Schema) -> PartitionSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from urllib.parse import quote
 from lakeward.errors import DestinationError, StorageFull, UsageError
 from lakeward.model.spec import CatalogSpec
 
+FULL_BELOW = 1024 * 1024
 BUSY_SECONDS = 30
 """How long a writer waits for another one's transaction before it gives up."""
 
@@ -57,12 +59,25 @@ def create_warehouse(catalog_file: Path, warehouse: Path) -> None:
             where=str(failure.filename or warehouse),
             next_step="Set LAKEWARD_HOME to a folder you can write.",
         ) from failure
-    except sqlite3.Error as failure:
-        raise DestinationError(
-            f"The catalog file cannot be used: {failure}",
+    except sqlite3.OperationalError as failure:
+        # SQLite says "disk I/O error" for a full disk, too.
+        if shutil.disk_usage(catalog_file.parent).free > FULL_BELOW:
+            raise _unusable(catalog_file, failure) from failure
+        raise StorageFull(
+            "No space left for the catalog",
             where=str(catalog_file),
-            next_step="Move the file away, or set LAKEWARD_HOME to another folder.",
+            next_step="Free some space and try again.",
         ) from failure
+    except sqlite3.Error as failure:
+        raise _unusable(catalog_file, failure) from failure
+
+
+def _unusable(catalog_file: Path, failure: sqlite3.Error) -> DestinationError:
+    return DestinationError(
+        f"The catalog file cannot be used: {failure}",
+        where=str(catalog_file),
+        next_step="Check its permissions, or set LAKEWARD_HOME to another folder.",
+    )
 
 
 def spark_catalog_settings(name: str, catalog_file: Path, warehouse: Path) -> dict[str, str]:

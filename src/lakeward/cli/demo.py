@@ -76,7 +76,7 @@ def demo(records: int, faults: float, seed: int | None, keep: bool, out: Output)
         pipeline.start(INTERVAL_MS)
         out.say(f"Connectors commit every {INTERVAL_MS / 1000:g} s here; their default is 10 s.")
         run = pipeline.send(records, faults, seed)
-        verdict = _verify(settings, out)
+        verdict = _verify(pipeline.settings, out)
         asked = _ask_examples(settings, out)
         _summarise(run, verdict, asked, settings, out)
     if keep:
@@ -132,13 +132,14 @@ def _ask_examples(settings: Settings, out: Output) -> list[Asked]:
 def _summarise(run: Run, verdict: str, asked: list[Asked], settings: Settings, out: Output) -> None:
     summary = {
         "records": run.records,
-        "seconds to the first committed rows": round(run.first_commit, 1),
-        "records per second, sent to committed": round(run.records / run.seconds),
-        "freshness in seconds, at the last commit": run.freshness,
+        "seconds_to_first_commit": round(run.first_commit, 1),
+        "records_per_second": round(run.records / run.seconds),
+        "freshness_seconds": run.freshness,
         "rows": run.rows,
-        "dead letters": run.dead_letters,
+        "dead_letters": run.dead_letters,
         "files": run.files,
-        "example queries": f"{len(asked)} ran, slowest {max(a.seconds for a in asked):.2f} s",
+        "queries_run": len(asked),
+        "slowest_query_seconds": max(each.seconds for each in asked),
         "verdict": verdict,
     }
     if out.as_json:
@@ -146,7 +147,7 @@ def _summarise(run: Run, verdict: str, asked: list[Asked], settings: Settings, o
         out.value({**summary, "queries": statements, "home": str(settings.home)})
         return
     out.say()
-    out.value(summary)
+    out.value({name.replace("_", " "): value for name, value in summary.items()})
     out.say()
     out.say("Look around:")
     out.say("  lakeward query apilogs        the newest rows")

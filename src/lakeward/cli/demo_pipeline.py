@@ -45,7 +45,7 @@ class Pipeline:
     """Starts, feeds and stops the demo's processes; holds what it started."""
 
     def __init__(self, settings: Settings, out: Output, *, keep: bool) -> None:
-        self._settings = settings
+        self.settings = settings
         self._out = out
         self._keep = keep
         self._began = time.monotonic()
@@ -57,7 +57,7 @@ class Pipeline:
         from lakeward.stack.kafka import start_kafka
         from lakeward.stack.service import find_service, spawn
 
-        settings, out = self._settings, self._out
+        settings, out = self.settings, self._out
         running = find_service("worker", settings)
         if running is not None:
             raise ServiceFailed(
@@ -69,7 +69,7 @@ class Pipeline:
         create_tables(settings)
         with out.progress("Starting Kafka"):
             self._broker = start_kafka(settings, tied=not self._keep)
-        self._settings = settings = replace(
+        self.settings = settings = replace(
             settings, bootstrap_servers=self._broker.bootstrap_servers
         )
         create_topics(settings)
@@ -88,7 +88,7 @@ class Pipeline:
         from lakeward.produce.recipe import Recipe
         from lakeward.produce.send import send_records
 
-        settings = self._settings
+        settings = self.settings
         share, rest = divmod(records, len(settings.topics))
         counts = {name: share + (index < rest) for index, name in enumerate(settings.topics)}
         recipe = Recipe(seed=seed, fault_share=faults)
@@ -123,7 +123,7 @@ class Pipeline:
                 if committed > done:
                     done, moved = committed, time.monotonic()
                 if time.monotonic() - told > 3 and not sys.stderr.isatty():
-                    self._out.say(f"  {committed:,} of {records:,} committed")
+                    self._out.say(f"  {min(committed, records):,} of {records:,} committed")
                     told = time.monotonic()
                 if sending.done() and _all_committed(sending.result(), jobs):
                     return jobs
@@ -132,7 +132,7 @@ class Pipeline:
                 time.sleep(0.1)
 
     def _jobs(self) -> list[dict[str, Any]]:
-        jobs = read_jobs(self._settings)
+        jobs = read_jobs(self.settings)
         for job in jobs:
             if job.get("state") == "FAILED":
                 raise self._failed(f"stopped job {job['name']}: {job.get('reason')}")
@@ -159,7 +159,7 @@ class Pipeline:
         fresh = [
             job["freshness_seconds"] for job in jobs if job.get("freshness_seconds") is not None
         ]
-        facts = read_facts(self._settings, self._out)
+        facts = read_facts(self.settings, self._out)
         return Run(
             manifest.records,
             sum(job["committed_records"] for job in jobs),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
+import traceback
 from typing import NoReturn
 
 import click
@@ -23,6 +25,9 @@ def run_reporting_failures(command: click.Command) -> NoReturn:
         _stop("interrupted", "Interrupted", INTERRUPTED)
     except KeyboardInterrupt:
         _stop("interrupted", "Interrupted", INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message())
+        sys.exit(2)
     except click.ClickException as wrong:
         context = getattr(wrong, "ctx", None)
         hint = f" Try '{context.command_path} --help'." if context is not None else ""
@@ -37,6 +42,8 @@ def run_reporting_failures(command: click.Command) -> NoReturn:
         sys.exit(0)
     except OSError as failure:
         _stop(type(failure).__name__, str(explain_os_error(failure)), 1)
+    except Exception as surprise:  # noqa: BLE001 - a traceback helps us, not the user
+        _stop(type(surprise).__name__, _keep_trace(surprise), 1)
 
 
 def explain_os_error(failure: OSError) -> LakewardError:
@@ -51,6 +58,16 @@ def explain_os_error(failure: OSError) -> LakewardError:
         where=where,
         next_step="Check the path and its permissions.",
     )
+
+
+def _keep_trace(surprise: Exception) -> str:
+    """Put the trace of an error we did not foresee into a file; return what to say."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="lakeward-", suffix=".trace", delete=False, encoding="utf-8"
+    ) as file:
+        traceback.print_exception(surprise, file=file)
+    first = (str(surprise).splitlines() or [""])[0]
+    return f"Unexpected {type(surprise).__name__}: {first}. Please report it with {file.name}."
 
 
 def _stop(kind: str, message: str, code: int) -> NoReturn:

@@ -20,6 +20,7 @@ MEGABYTE = 1_000_000
 
 SERVICE_COLUMNS = ("service", "state", "pid", "port", "uptime", "log")
 JOB_COLUMNS = ("name", "state", "committed_records", "dead_letters", "lag", "freshness_seconds")
+REASON_SHOWN = 120
 
 
 @click.command(epilog="Example: KAFKA_EXTERNAL_PORT=19092 lakeward start")
@@ -100,8 +101,19 @@ def read_jobs(settings: Settings) -> list[dict[str, Any]]:
             job = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             job = None
-        jobs.append(job if isinstance(job, dict) else {"name": path.stem, "state": "unreadable"})
+        known = isinstance(job, dict) and isinstance(job.get("updated_at"), int)
+        jobs.append(_honest(job) if known else {"name": path.stem, "state": "unreadable"})
     return jobs
+
+
+def _honest(job: dict[str, Any]) -> dict[str, Any]:
+    """Correct what a job last said of itself if its process is gone."""
+    from lakeward.stack.service import birth_of
+
+    gone = job.get("pid") and birth_of(int(job["pid"])) is None
+    if gone and job.get("state") in ("RUNNING", "STARTING"):
+        return {**job, "state": "GONE", "reason": f"process {job['pid']} ended without a word"}
+    return job
 
 
 def _show_status(settings: Settings, out: Output) -> None:
@@ -117,7 +129,8 @@ def _show_status(settings: Settings, out: Output) -> None:
         return
     out.table(SERVICE_COLUMNS, services, title=f"Services of {settings.home}")
     if jobs:
-        out.table([*JOB_COLUMNS, "updated"], [_job_row(job) for job in jobs], title="Jobs")
+        columns = [*JOB_COLUMNS, "updated", "reason"]
+        out.table(columns, [_job_row(job) for job in jobs], title="Jobs")
 
 
 def _service_row(name: str, service: Service | None) -> tuple[object, ...]:
@@ -132,7 +145,8 @@ def _service_row(name: str, service: Service | None) -> tuple[object, ...]:
 def _job_row(job: dict[str, Any]) -> tuple[object, ...]:
     updated = job.get("updated_at")
     age = duration(time.time() - updated / 1000) + " ago" if updated is not None else None
-    return (*(job.get(column) for column in JOB_COLUMNS), age)
+    reason = str(job.get("reason") or "")[:REASON_SHOWN]
+    return (*(job.get(column) for column in JOB_COLUMNS), age, reason)
 
 
 def duration(seconds: float) -> str:

@@ -95,7 +95,7 @@ def _show(report: Report, out: Output) -> None:
     if out.as_json:
         out.value(report.to_json())
         return
-    counted = ("records", "rows", "dead_letters", "tombstones", "unverifiable")
+    counted = ("records", "rows", "dead_letters", "tombstones", "unverifiable", "waiting")
     out.table(
         ("job", "partition", *(name.replace("_", " ") for name in counted), *OF_RECORDS),
         [

@@ -36,8 +36,9 @@ def worker(
     for path in connectors:
         given = read_connector(path)
         specs.append(translate(given, brokers, str(path)))
-        for note in warnings(given, str(path)):
-            click.secho(f"{path.name}: {note}", err=True, fg="yellow")
+        idle = warnings(given, str(path))
+        if idle:
+            click.secho(f"{path.name}: no effect here: {', '.join(idle)}", err=True, fg="yellow")
     _refuse_namesakes([spec.name for spec in specs])
     java = find_java(settings)
     set_up_logging()
@@ -46,7 +47,7 @@ def worker(
         signal.signal(number, lambda *_: stop.set())
     ended = run_worker(specs, master or settings.spark_master, java.home, settings.progress, stop)
     out.table(
-        ("job", "state", "rows", "dead letters", "reason"),
+        ("job", "state", "rows", "dead_letters", "reason"),
         [(p.name, p.state, p.committed_records, p.dead_letters, p.reason) for p in ended],
     )
     failed = [progress for progress in ended if progress.state == "FAILED"]

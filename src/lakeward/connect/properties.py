@@ -73,11 +73,12 @@ PROPERTIES: dict[str, Property] = {
             effective=False,
         ),
         Property(
-            "iceberg.control.commit.interval-ms", Kind.WHOLE, "Time between commits.", "300000"
+            "iceberg.control.commit.interval-ms", Kind.WHOLE, "Time between commits.", "300000",
+            least=1,
         ),
         Property(
             "iceberg.control.commit.timeout-ms", Kind.WHOLE,
-            "How long a catalog may take to answer a commit.", "30000",
+            "How long a catalog may take to answer a commit.", "30000", least=100,
         ),
         Property(
             "key.converter", Kind.TEXT, "Keys are kept as bytes, whatever the converter.", _STRING,
@@ -93,7 +94,8 @@ PROPERTIES: dict[str, Property] = {
             allowed=("earliest", "latest"),
         ),
         Property(
-            "max.record.bytes", Kind.WHOLE, "A larger value becomes a dead letter.", "16777216"
+            "max.record.bytes", Kind.WHOLE, "A larger value becomes a dead letter.", "16777216",
+            least=1,
         ),
         Property(
             "lakeward.metadata-columns", Kind.BOOLEAN,
@@ -109,6 +111,8 @@ PROPERTIES: dict[str, Property] = {
         ),
     )
 }  # fmt: skip
+
+MOST = 2**31 - 1
 
 CATALOG_KEYS = frozenset(
     {"iceberg.catalog.type", "iceberg.catalog.uri", "iceberg.catalog.warehouse"}
@@ -140,7 +144,8 @@ class Configuration:
         return self._value(PROPERTIES[name])
 
     def list(self, name: str) -> tuple[str, ...]:
-        return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
+        parts = (part.strip() for part in self.text(name).split(","))
+        return tuple(dict.fromkeys(part for part in parts if part))
 
     def whole(self, name: str) -> int:
         return int(self.text(name))
@@ -171,6 +176,8 @@ class Configuration:
             raise self.wrong(entry.name, f"must be a whole number, not {value!r}")
         if entry.kind is Kind.WHOLE and int(value) < entry.least:
             raise self.wrong(entry.name, f"must be at least {entry.least}, not {value}")
+        if entry.kind is Kind.WHOLE and int(value) > MOST:
+            raise self.wrong(entry.name, f"must be at most {MOST}, not {value}")
         if entry.kind is Kind.BOOLEAN and value.lower() not in ("true", "false"):
             raise self.wrong(entry.name, f"must be true or false, not {value!r}")
         if entry.allowed and value not in entry.allowed:
@@ -184,7 +191,7 @@ def _warnings(given: Mapping[str, str]) -> list[str]:
     for key in given:
         entry = PROPERTIES.get(key)
         if entry is None and key not in CATALOG_KEYS:
-            notes.append(f"{key} is not known and has no effect")
+            notes.append(f"{key} (not known)")
         elif entry is not None and not entry.effective:
-            notes.append(f"{key} has no effect: {entry.doc}")
+            notes.append(key)
     return notes

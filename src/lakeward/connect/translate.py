@@ -11,6 +11,7 @@ from lakeward.catalogs.warehouse import embedded_catalog
 from lakeward.connect.properties import Configuration
 from lakeward.errors import UsageError
 from lakeward.model.spec import CatalogSpec, JobSpec, Limits, SourceSpec, TableName
+from lakeward.schemas.dead_letter import SUFFIX
 
 _SQLITE = "jdbc:sqlite:"
 
@@ -46,11 +47,16 @@ def translate(given: Mapping[str, str], bootstrap_servers: str, where: str) -> J
         table = TableName.parse(tables[0])
     except ValueError as wrong:
         raise config.wrong("iceberg.tables", f"is wrong: {wrong}") from wrong
+    if table.name.endswith(SUFFIX):
+        raise config.wrong("iceberg.tables", f"is {table}, which holds a job's dead letters")
+    topics = config.list("topics")
+    if not topics:
+        raise config.wrong("topics", "names no topic")
     return JobSpec(
         config.text("name"),
         SourceSpec(
             bootstrap_servers,
-            config.list("topics"),
+            topics,
             config.text("consumer.override.auto.offset.reset"),
         ),
         _catalog(config),

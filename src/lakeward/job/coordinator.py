@@ -15,6 +15,8 @@ from lakeward.model.retry import BackOff
 
 log = logging.getLogger(__name__)
 
+LONGEST_WAIT = 86_400.0
+
 SIGHTINGS_ALLOWED = 5
 """Times in a row a topic may seem to be missing before that is believed."""
 
@@ -45,7 +47,7 @@ class Coordinator:
                 pause = self._explained(failure)
             except Exception as surprise:  # noqa: BLE001 - a job must not die without a word
                 pause = self._surprised(surprise)
-            self._stop.wait(pause)
+            self._stop.wait(min(pause, LONGEST_WAIT))
         self._note(self.progress.stopped())
 
     def _once(self, started: float) -> float:
@@ -60,9 +62,11 @@ class Coordinator:
         else:
             self._note(self.progress.committed(committed))
             self._log(committed, time.monotonic() - started)
-        if self.progress.lag > 0:
-            # More waits than one batch takes, or the batch has to be planned again.
-            return 0.0 if committed is not None else 0.1
+        if committed is not None and committed.more:
+            return 0.0
+        if committed is None and self.progress.lag > 0:
+            # The table went another way; the batch has to be planned again.
+            return 0.1
         return max(0.0, self._job.spec.limits.commit_interval - (time.monotonic() - started))
 
     def _explained(self, failure: LakewardError) -> float:

@@ -39,7 +39,9 @@ class Committed:
     result: TaskResult
     ledger: Ledger
     lag: int
-    """Records that still wait in Kafka."""
+    """Records that wait in Kafka now."""
+    more: bool
+    """Whether more waited when the batch was planned than it could take."""
 
 
 @dataclass(slots=True)
@@ -77,7 +79,7 @@ class Job:
         return self._publish(batch, result)
 
     def lag(self) -> int:
-        """Return how many records wait in Kafka, as seen when the last batch was planned."""
+        """Return how many records wait in Kafka, as last seen."""
         positions = self._position().ledger.positions()
         return sum(
             max(0, end - (positions[where].offset if where in positions else 0))
@@ -151,7 +153,9 @@ class Job:
         except LakewardError as failure:
             # The table has the truth; the next cycle shows it to Kafka again.
             log.warning("job %s: position not shown to Kafka: %s", self.spec.name, failure)
-        return Committed(batch, result, ledger, self.lag())
+        more = self.lag() > 0
+        self._ends = self.kafka.ends(self._ends)
+        return Committed(batch, result, ledger, self.lag(), more)
 
     def _origin(self) -> Origin:
         topics = self.kafka.topics(self.spec.source.topics)

@@ -44,7 +44,7 @@ class Progress:
         return replace(self, state="RUNNING", reason="", lag=lag)
 
     def waiting(self, failure: LakewardError) -> Progress:
-        return replace(self, state="RUNNING", reason=f"{type(failure).__name__}: {failure}")
+        return replace(self, state="WAITING", reason=f"{type(failure).__name__}: {failure}")
 
     def failed(self, failure: BaseException) -> Progress:
         return replace(self, state="FAILED", reason=f"{type(failure).__name__}: {failure}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from lakeward.job.progress import Progress, write_progress
 from lakeward.job.run import Runner, SparkRunner
 from lakeward.kafka.offsets import KafkaOffsets
 from lakeward.model.spec import JobSpec
-from lakeward.session import build_session
+from lakeward.session import start_session
 from lakeward.sinks.iceberg.sink import IcebergSink
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 4.0
+PATIENCE = 2.5
 """Seconds a coordinator gets to end its cycle; an unfinished one is simply not committed."""
 
 
@@ -37,7 +38,10 @@ def run_worker(
     stop: threading.Event,
 ) -> list[Progress]:
     """Run jobs until `stop` is set or all have ended; return how each of them ended."""
-    session = build_session("lakeward-worker", master, java_home)
+    log.info("starting Spark, master %s", master)
+    session = start_session("lakeward-worker", master, java_home, stop)
+    if session is None:
+        return [Progress(spec.name).stopped() for spec in specs]
     runners = [SparkRunner(session.sparkContext, spec.name) for spec in specs]
     coordinators = [
         Coordinator(build_job(spec, runner, stop), stop, lambda p: write_progress(progress, p))
@@ -54,8 +58,9 @@ def run_worker(
     stop.set()
     for runner in runners:
         runner.cancel()
+    deadline = time.monotonic() + PATIENCE
     for thread in threads:
-        thread.join(PATIENCE / len(threads))
+        thread.join(max(0.0, deadline - time.monotonic()))
     session.stop()
     return [coordinator.progress for coordinator in coordinators]
 

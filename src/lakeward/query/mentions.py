@@ -2,7 +2,7 @@
 
 The tree is the JSON that DuckDB's `json_serialize_sql` gives. It exists for SELECT only, so all
 that could change something (DDL, DML, COPY, ATTACH, SET, PRAGMA, CALL, ...) is refused by having
-no tree. Table functions are refused unless listed: many of them read files (invariant I8).
+no tree. Table functions are refused unless listed: many of them read files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A DuckDB that reads Iceberg tables in named folders and can do nothing else (invariant I8)."""
+"""A DuckDB that reads Iceberg tables in named folders and can do nothing else."""
 
 from __future__ import annotations
 

@@ -64,6 +64,7 @@ class PartitionCheck:
         self.tally = Tally(
             job.name, job.table_name, *covered.place, start=covered.start, end=covered.end
         )
+        self.tally.waiting = covered.waiting
 
     def run(self, topics: Topics, progress: Callable[[int], None]) -> Tally:
         """Take every record, row and dead letter of the partition, in order of offset."""

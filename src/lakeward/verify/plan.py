@@ -130,5 +130,9 @@ def _ranges(
         start = known.starts.get(partition, 0)
         ahead = job.letters_ledger.position(name, partition) if job.letters_ledger else -1
         readable = min(max(start, low), end)
-        ranges.append(Range(name, partition, start, readable, end, max(end, ahead)))
+        waiting = max(0, high - end)
+        ranges.append(Range(name, partition, start, readable, end, max(end, ahead), waiting))
+    for partition in sorted(partitions - set(known.positions)):
+        low, high = topics.bounds(name, partition)
+        ranges.append(Range(name, partition, low, low, low, low, high - low))
     return ranges

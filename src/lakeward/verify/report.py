@@ -74,6 +74,8 @@ class Tally:
     tombstones: int = 0
     unverifiable: int = 0
     """Offsets Kafka no longer has, and records nested too deep to compare."""
+    waiting: int = 0
+    """Offsets the job has not read yet; nothing is said about them."""
     findings: Counter[str] = field(default_factory=Counter)
 
 
@@ -117,6 +119,10 @@ class Report:
     def unverifiable(self) -> int:
         return sum(tally.unverifiable for tally in self.partitions)
 
+    @property
+    def waiting(self) -> int:
+        return sum(tally.waiting for tally in self.partitions)
+
     def verdict(self) -> str:
         """Say in one line whether every record is where it belongs."""
         if not self.clean:
@@ -128,6 +134,8 @@ class Report:
         line = f"Verified {self.records:,} records: 0 lost, 0 duplicated, 0 altered, 0 misplaced"
         if self.unverifiable:
             line += f" ({self.unverifiable:,} could not be compared)"
+        if self.waiting:
+            line += f"; {self.waiting:,} more are not read yet"
         return line
 
     def to_json(self) -> dict[str, Any]:
@@ -137,6 +145,7 @@ class Report:
             "jobs": list(self.jobs),
             "records": self.records,
             "unverifiable": self.unverifiable,
+            "waiting": self.waiting,
             "counts": {category.value: self.counts.get(category, 0) for category in Category},
             "partitions": [_tally_json(tally) for tally in self.partitions],
             "findings": [asdict(finding) for finding in self.findings],

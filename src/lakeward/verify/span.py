@@ -21,6 +21,8 @@ class Range:
     end: int
     letters_end: int
     """Dead letters commit before the table does, so theirs may go further."""
+    waiting: int = 0
+    """Offsets past the end that the job has not read yet."""
 
     @property
     def place(self) -> Place:

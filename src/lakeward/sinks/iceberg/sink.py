@@ -183,6 +183,11 @@ class IcebergSink:
             ledger = first_ledger(anchor, self._spec, origin(), (str(self._letters_name),))
             self._send(anchor, Change(ledger))
             return None
+        if anchor.ledger.tables is None:
+            raise JobStopped(
+                f"The table {self._spec.table} holds the dead letters of job {self._spec.name}",
+                next_step="Name the table the records belong to.",
+            )
         letters = read_state(self._catalog, self._letters_name, self._spec.name)
         if letters is not None and letters.ledger is not None:
             self._check_letters(letters, letters.ledger, anchor)
