@@ -29,12 +29,12 @@ demo: jars  ## Run the whole pipeline on this machine; options: make demo ARGS=-
 test: $(STAMP) check  ## Run checks, unit and integration tests: what CI runs
 	@set -euo pipefail; log=$$(mktemp); $(LAKEWARD) doctor --fetch >"$$log" 2>&1 & fetching=$$!; \
 	trap 'kill $$fetching 2>/dev/null || true; rm -f "$$log"' EXIT; \
-	$(PYTEST) tests/unit; \
+	$(PYTEST) -n 2 --dist worksteal tests/unit; \
 	wait $$fetching || { cat "$$log"; exit 1; }
 	@$(PYTEST) tests/integration
 
 test-unit: $(STAMP)  ## Run unit tests: no Java, no broker, seconds
-	@$(PYTEST) tests/unit $(ARGS)
+	@$(PYTEST) -n 2 --dist worksteal tests/unit $(ARGS)
 
 test-integration: jars  ## Run tests against a real broker and Spark
 	@$(PYTEST) tests/integration $(ARGS)

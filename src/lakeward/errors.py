@@ -16,7 +16,7 @@ LakewardError
 │   ├── StorageFull           no space left on the warehouse                retry helps
 │   ├── TableMissing          a table does not exist
 │   └── TableUnsuitable       a table has a shape or format we cannot write
-├── JobStopped                the job must not go on by itself (invariant I4)
+├── JobStopped                the job must not go on by itself (invariant 4)
 │   └── Fenced                another coordinator has claimed the job
 └── QueryFailed               an engine refused a statement                         HTTP 400
 
@@ -133,7 +133,7 @@ class TableUnsuitable(DestinationError):
 
 
 class JobStopped(LakewardError):
-    """Raised when a job must not go on by itself; an operator decides (invariant I4)."""
+    """Raised when a job must not go on by itself; an operator decides (invariant 4)."""
 
     http_status = 409
 

@@ -1,4 +1,4 @@
-"""Is Kafka still the one the ledger speaks of? Pure checks that stop a job (invariant I4)."""
+"""Is Kafka still the one the ledger speaks of? Pure checks that stop a job (invariant 4)."""
 
 from __future__ import annotations
 

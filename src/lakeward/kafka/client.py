@@ -68,7 +68,7 @@ def open_consumer(
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "isolation.level": "read_committed",
-        # Jumping past lost offsets would lose records without a word (invariant I4).
+        # Jumping past lost offsets would lose records without a word (invariant 4).
         "auto.offset.reset": "error",
         "enable.partition.eof": True,
         **(extra or {}),

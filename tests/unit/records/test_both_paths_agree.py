@@ -28,8 +28,8 @@ from lakeward.records.dead_letters import Unfit
 from lakeward.records.decode_json import JsonDecoder
 from lakeward.records.parse_json import decode_record
 
-EXAMPLES = int(os.environ.get("LAKEWARD_TEST_EXAMPLES", "60"))
-"""Thousands were tried; a hundred are enough to notice when something breaks."""
+EXAMPLES = int(os.environ.get("LAKEWARD_TEST_EXAMPLES", "25"))
+"""Thousands were tried; a few are enough to notice when something breaks."""
 
 INNER = Struct((optional("n", Kind.LONG), optional("s", Kind.STRING), optional("m", STRING_MAP)))
 FIELDS = Struct(

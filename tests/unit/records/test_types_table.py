@@ -7,6 +7,7 @@ import math
 import re
 from datetime import UTC, date, datetime, time
 from decimal import Decimal as Exact
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -53,6 +54,11 @@ def expected(kind: str, becomes: str) -> Any:
     return eval(becomes, {}, values)
 
 
+@cache
+def decoder_of(fields: Struct) -> JsonDecoder:
+    return JsonDecoder(fields, 1 << 20, metadata_columns=False)
+
+
 def outcome_exactly(text: str, fields: Struct) -> tuple[Any, str]:
     try:
         return decode_record(text, fields)[0]["c"], ""
@@ -64,7 +70,7 @@ def outcome_in_a_chunk(text: str, fields: Struct) -> tuple[Any, str]:
     """Decode the record between two harmless ones, as it would come from Kafka."""
     values = [b"{}", text.encode(), b"{}"]
     chunk = Chunk("t", 0, np.arange(3), np.zeros(3, np.int64), values, lambda _index: None)
-    decoded = JsonDecoder(fields, 1 << 20, metadata_columns=False).decode(chunk)
+    decoded = decoder_of(fields).decode(chunk)
     if decoded.letters:
         assert [letter.offset for letter in decoded.letters] == [1]
         return None, str(decoded.letters[0].reason)

@@ -1,4 +1,4 @@
-"""Read a table's state and check that it is still the table we knew (invariant I4)."""
+"""Read a table's state and check that it is still the table we knew (invariant 4)."""
 
 from __future__ import annotations
 
