@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,8 +53,7 @@ def build_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        with _interrupt_handler_kept():
-            session: SparkSession = builder.getOrCreate()
+        session: SparkSession = builder.getOrCreate()
     except Exception as failure:
         raise SetupError(
             f"Spark cannot start: {str(failure).splitlines()[0]}",
@@ -69,7 +66,10 @@ def build_session(
 def start_session(
     name: str, master: str, java_home: Path, stop: threading.Event
 ) -> SparkSession | None:
-    """Start Spark beside the main thread, which stays free to notice Ctrl-C; None if it did."""
+    """Start Spark beside the main thread, which stays free to notice Ctrl-C; None if it did.
+
+    There Spark also leaves Ctrl-C alone; in the main thread it puts its own handler in place.
+    """
     started: list[SparkSession | Exception] = []
 
     def start() -> None:
@@ -87,13 +87,3 @@ def start_session(
     if isinstance(started[0], Exception):
         raise started[0]
     return started[0]
-
-
-@contextmanager
-def _interrupt_handler_kept() -> Iterator[None]:
-    """Undo what Spark does to Ctrl-C: its handler raises wherever the main thread happens to be."""
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    if in_main_thread:
-        signal.signal(signal.SIGINT, before)

@@ -92,6 +92,21 @@ def record(number: int, **more: Any) -> bytes:
     return json.dumps({"id": number, "kind": f"k{number % 3}", **more}).encode()
 
 
+def killed_before_its_rows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a cycle that dies after its dead letters are committed and before its rows are."""
+    job = world.started()
+    real = job.sink._settle
+
+    def settle(before: Any, *rest: Any) -> Any:
+        if before.name == world.spec.table:
+            raise RuntimeError("killed before the rows were committed")
+        return real(before, *rest)
+
+    monkeypatch.setattr(job.sink, "_settle", settle)
+    with pytest.raises(RuntimeError, match="killed"):
+        job.cycle()
+
+
 def drain(job: Job) -> list[Committed]:
     """Cycle until nothing waits."""
     done = []
@@ -244,19 +259,7 @@ def test_a_batch_interrupted_between_dead_letters_and_rows_is_finished_exactly(
 ) -> None:
     world.numbers(0, 100)
     world.send(b"junk")
-    job = world.started()
-    real, crashed = job.sink._settle, []
-
-    def settle(before: Any, *rest: Any) -> Any:
-        if before.name == world.spec.table:
-            crashed.append(before.name)
-            raise RuntimeError("killed before the rows were committed")
-        return real(before, *rest)
-
-    monkeypatch.setattr(job.sink, "_settle", settle)
-    with pytest.raises(RuntimeError, match="killed"):
-        job.cycle()
-    assert crashed
+    killed_before_its_rows(world, monkeypatch)
     assert (world.ids(), len(world.letters())) == ([], 1)
     world.numbers(100, 200)
     done = drain(world.started())
@@ -269,17 +272,7 @@ def test_a_half_done_batch_is_not_finished_under_another_configuration(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.send(record(0), b"junk")
-    job = world.started()
-    real = job.sink._settle
-
-    def settle(before: Any, *rest: Any) -> Any:
-        if before.name == world.spec.table:
-            raise RuntimeError("killed")
-        return real(before, *rest)
-
-    monkeypatch.setattr(job.sink, "_settle", settle)
-    with pytest.raises(RuntimeError):
-        job.cycle()
+    killed_before_its_rows(world, monkeypatch)
     other = world.started(max_record_bytes=5)
     with pytest.raises(JobStopped, match="changed while a batch was half committed"):
         other.cycle()
@@ -295,17 +288,7 @@ def test_a_schema_widened_while_a_batch_is_half_done_changes_no_verdict(
     world.send(record(0), b'{"id":1,"size":"many"}', b"junk")
     with load_table(world.catalog, world.spec.table).update_schema() as update:
         update.add_column("size", LongType())
-    job = world.started()
-    real = job.sink._settle
-
-    def settle(before: Any, *rest: Any) -> Any:
-        if before.name == world.spec.table:
-            raise RuntimeError("killed")
-        return real(before, *rest)
-
-    monkeypatch.setattr(job.sink, "_settle", settle)
-    with pytest.raises(RuntimeError):
-        job.cycle()
+    killed_before_its_rows(world, monkeypatch)
     assert len(world.letters()) == 2
     with load_table(world.catalog, world.spec.table).update_schema(
         allow_incompatible_changes=True

@@ -135,6 +135,11 @@ class Installation:
                     total += sum(at for topic in topics for at, _ in topic["positions"].values())
         return total
 
+    def claimed_by(self, pid: int) -> bool:
+        """Tell whether that worker is up: one interrupted earlier has no say in how it ends."""
+        reports = [json.loads(path.read_text()) for path in self.settings.progress.glob("*.json")]
+        return any(report["pid"] == pid for report in reports)
+
     def table(self, name: str) -> Any:
         settings = self.settings
         catalog = open_catalog(
@@ -146,7 +151,9 @@ class Installation:
         """Run a worker until everything sent is committed, then interrupt it."""
         worker = self.worker()
         try:
-            wait_until(lambda: self.committed() >= self.sent, 120, worker)
+            wait_until(
+                lambda: self.claimed_by(worker.pid) and self.committed() >= self.sent, 120, worker
+            )
         finally:
             worker.send_signal(signal.SIGINT)
             assert worker.wait(20) == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "lakeward"
-SHARED = {"errors", "settings", "logs"}
+SHARED = {"clock", "errors", "failpoints", "settings", "logs"}
 ROOMS = {"connect", "schemas", "records", "kafka", "sinks", "catalogs"}
 WORK = {"job", "query"}
 MAY_IMPORT = {

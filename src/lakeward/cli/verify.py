@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from lakeward.cli.output import Output, json_option
-from lakeward.errors import DestinationError
 from lakeward.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -61,17 +60,9 @@ def verify(
 def open_installed(settings: Settings) -> Catalog:
     """Open the catalog of this installation."""
     from lakeward.catalogs.open import open_catalog
-    from lakeward.catalogs.warehouse import embedded_catalog
+    from lakeward.query.directory import installed_catalog
 
-    if not settings.catalog_file.is_file():
-        raise DestinationError(
-            "There is no catalog yet",
-            where=str(settings.catalog_file),
-            next_step="Run: lakeward demo. Or set LAKEWARD_HOME to where the catalog is.",
-        )
-    return open_catalog(
-        embedded_catalog(settings.warehouse_name, settings.catalog_file, settings.warehouse)
-    )
+    return open_catalog(installed_catalog(settings))
 
 
 def verify_showing_progress(

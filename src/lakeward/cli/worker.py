@@ -25,7 +25,8 @@ def worker(
 
     Each CONNECTOR is a JSON file: a connector's configuration, as Kafka Connect takes it.
     """
-    from lakeward.connect.translate import read_connector, translate, warnings
+    from lakeward.connect.properties import idle_keys
+    from lakeward.connect.translate import read_connector, translate
     from lakeward.job.worker import run_worker
     from lakeward.logs import set_up_logging
     from lakeward.stack.java import find_java
@@ -36,7 +37,7 @@ def worker(
     for path in connectors:
         given = read_connector(path)
         specs.append(translate(given, brokers, str(path)))
-        idle = warnings(given, str(path))
+        idle = idle_keys(given)
         if idle:
             click.secho(f"{path.name}: no effect here: {', '.join(idle)}", err=True, fg="yellow")
     _refuse_namesakes([spec.name for spec in specs])

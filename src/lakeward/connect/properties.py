@@ -133,7 +133,6 @@ class Configuration:
     def __init__(self, given: Mapping[str, str], where: str) -> None:
         self._given = given
         self._where = where
-        self.warnings = tuple(_warnings(given))
         for key, value in given.items():
             if DECISIVE.fullmatch(key) and str(value).strip().lower() not in ("", "false"):
                 raise self.wrong(key, "is not supported yet, and changes what is written")
@@ -186,7 +185,8 @@ class Configuration:
             )
 
 
-def _warnings(given: Mapping[str, str]) -> list[str]:
+def idle_keys(given: Mapping[str, str]) -> list[str]:
+    """Name the keys of a configuration that have no effect."""
     notes = []
     for key in given:
         entry = PROPERTIES.get(key)

@@ -72,11 +72,6 @@ def translate(given: Mapping[str, str], bootstrap_servers: str, where: str) -> J
     )
 
 
-def warnings(given: Mapping[str, str], where: str) -> tuple[str, ...]:
-    """Say which keys of a configuration have no effect."""
-    return Configuration(given, where).warnings
-
-
 def _catalog(config: Configuration) -> CatalogSpec:
     keys = config.under("iceberg.catalog.")
     uri, warehouse = keys.get("uri", ""), keys.get("warehouse", "")

@@ -11,11 +11,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from lakeward.clock import now_millis
 from lakeward.errors import JobStopped, LakewardError
+from lakeward.failpoints import reach
 from lakeward.job.checks import check_log_ends, check_same_cluster, check_same_topics
 from lakeward.job.run import Runner
 from lakeward.job.task import Work
@@ -24,9 +25,10 @@ from lakeward.model.ledger import Ledger, ranges_between
 from lakeward.model.offsets import Batch, TopicPartition
 from lakeward.model.outcome import Applied, TaskResult, merge
 from lakeward.model.plan import cut, plan_batch
+from lakeward.model.protocol import Pin
 from lakeward.model.spec import JobSpec
 from lakeward.sinks.iceberg.founding import Origin
-from lakeward.sinks.iceberg.sink import IcebergSink, JobState, Pin
+from lakeward.sinks.iceberg.sink import IcebergSink, JobState
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +54,11 @@ class Job:
     kafka: KafkaOffsets
     sink: IcebergSink
     runner: Runner
-    clock: Callable[[], int] = field(default=lambda: time.time_ns() // 1_000_000)
+    clock: Callable[[], int] = now_millis
     _state: JobState | None = None
     _record_bytes: float = 0.0
+    _starts: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where partitions begin that the ledger does not know yet."""
     _ends: dict[TopicPartition, int] = field(default_factory=dict)
 
     def start(self) -> None:
@@ -68,23 +72,24 @@ class Job:
         batch, pin = self._plan(state)
         if batch is None:
             return None
+        reach("after-plan")
         work = self._work(state, pin)
         result = merge(self.runner.run(work, batch))
+        reach("after-write")
         check_same_topics(state.ledger, self.kafka.topics(self.spec.source.topics))
         outcome = self.sink.commit(state, batch, result, pin)
         self._state = None
         if not isinstance(outcome, Applied):
             log.info("job %s: batch planned again: %s", self.spec.name, outcome.reason)
             return None
+        reach("after-commit")
         return self._publish(batch, result)
 
     def lag(self) -> int:
         """Return how many records wait in Kafka, as last seen."""
         positions = self._position().ledger.positions()
-        return sum(
-            max(0, end - (positions[where].offset if where in positions else 0))
-            for where, end in self._ends.items()
-        )
+        reached = self._starts | {where: at.offset for where, at in positions.items()}
+        return sum(max(0, end - reached.get(where, end)) for where, end in self._ends.items())
 
     def forget(self) -> None:
         """Read the tables again before the next cycle: something went wrong."""
@@ -105,10 +110,10 @@ class Job:
         ids = {name: topic.id for name, topic in topics.items()}
         partitions = [TopicPartition(name, p) for name in topics for p in topics[name].partitions]
         known = state.ledger.positions()
-        starts = self.kafka.starts(where for where in partitions if where not in known)
+        self._starts = self.kafka.starts(where for where in partitions if where not in known)
         self._ends = self.kafka.ends(partitions)
         check_log_ends(known, self._ends)
-        positions = state.ledger.with_topics(ids).with_partitions(starts).positions()
+        positions = state.ledger.with_topics(ids).with_partitions(self._starts).positions()
         limits = self.spec.limits
         batch = plan_batch(positions, self._ends, limits, self.runner.cores, self._record_bytes)
         schema_id = state.anchor.table.metadata.current_schema_id
@@ -148,13 +153,13 @@ class Job:
         ledger = self._position().ledger
         if result.records:
             self._record_bytes = max(1.0, result.bytes_read / result.records)
+        more = self.lag() > 0
         try:
             self.kafka.publish(ledger.positions())
+            self._ends = self.kafka.ends(self._ends)
         except LakewardError as failure:
             # The table has the truth; the next cycle shows it to Kafka again.
             log.warning("job %s: position not shown to Kafka: %s", self.spec.name, failure)
-        more = self.lag() > 0
-        self._ends = self.kafka.ends(self._ends)
         return Committed(batch, result, ledger, self.lag(), more)
 
     def _origin(self) -> Origin:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from lakeward.clock import now_millis
 from lakeward.errors import LakewardError
 from lakeward.job.cycle import Committed
 from lakeward.model.outcome import most_seen
@@ -53,7 +53,7 @@ class Progress:
         return self if self.state == "FAILED" else replace(self, state="STOPPED")
 
     def committed(self, done: Committed) -> Progress:
-        result, now = done.result, _now()
+        result, now = done.result, now_millis()
         drift = most_seen(Counter(self.drift or {}) + result.drift)
         return replace(
             self,
@@ -84,7 +84,7 @@ def write_progress(folder: Path, progress: Progress) -> None:
     """Replace the job's progress file in one step."""
     path = progress_file(folder, progress.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = replace(progress, updated_at=_now(), pid=os.getpid())
+    fresh = replace(progress, updated_at=now_millis(), pid=os.getpid())
     draft = path.with_suffix(f".{os.getpid()}.tmp")
     draft.write_text(json.dumps(asdict(fresh)))
     draft.replace(path)
@@ -95,7 +95,3 @@ def _positions(done: Committed) -> dict[str, dict[str, int]]:
         name: {str(partition): position.offset for partition, position in topic.positions.items()}
         for name, topic in done.ledger.topics.items()
     }
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from lakeward.errors import LakewardError
@@ -70,7 +69,7 @@ class SparkRunner:
 
 
 class InlineRunner:
-    """Runs tasks in threads of this process: no JVM, for tests and tools."""
+    """Runs tasks one after the other in this process: no JVM, for tests and tools."""
 
     def __init__(self, cores: int = 2) -> None:
         self._cores = cores
@@ -80,8 +79,7 @@ class InlineRunner:
         return self._cores
 
     def run(self, work: Work, batch: Batch) -> list[TaskResult]:
-        with ThreadPoolExecutor(1) as pool:
-            return _unwrap(list(pool.map(lambda slices: attempt(work, slices), batch.tasks)))
+        return _unwrap([attempt(work, slices) for slices in batch.tasks])
 
     def cancel(self) -> None:
         """Nothing to do: a task in this process ends by itself."""

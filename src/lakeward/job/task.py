@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lakeward.catalogs.tables import from_iceberg
+from lakeward.failpoints import reach
 from lakeward.kafka.read import SliceReader
 from lakeward.model.fields import Struct
 from lakeward.model.offsets import Position, Slice, TopicPartition
@@ -16,7 +17,7 @@ from lakeward.model.outcome import TaskResult, most_seen
 from lakeward.model.spec import SourceSpec
 from lakeward.records.arrow import arrow_schema
 from lakeward.records.chunk import Chunk
-from lakeward.records.dead_letters import letters_table
+from lakeward.records.dead_letters import DeadLetter, letters_table
 from lakeward.records.decode_json import Decoded, JsonDecoder
 from lakeward.sinks.iceberg.files import FileSet, FileTarget
 
@@ -42,6 +43,7 @@ def run_task(work: Work, slices: Sequence[Slice]) -> TaskResult:
     decoder = _decoder(from_iceberg(work.rows.schema), work.max_record_bytes, work.metadata_columns)
     rows = FileSet(work.rows, work.buffer_bytes)
     letters = FileSet(work.letters, work.buffer_bytes // 8)
+    letters_schema = arrow_schema(from_iceberg(work.letters.schema))
     for part in slices:
         result.ends[part.where] = Position(part.end, part.leader_epoch)
         for chunk in _timed(reader.read(part), result):
@@ -49,7 +51,8 @@ def run_task(work: Work, slices: Sequence[Slice]) -> TaskResult:
                 decoded = decoder.decode(chunk)
             with _stage(result, "write"):
                 rows.add(decoded.rows)
-                _add_letters(letters, decoded, work)
+                letters.add(letters_table(_fresh(decoded, work), letters_schema))
+            reach("mid-write")
             _count(result, part, chunk, decoded)
     with _stage(result, "write"):
         result.data_files += rows.finish()
@@ -57,15 +60,12 @@ def run_task(work: Work, slices: Sequence[Slice]) -> TaskResult:
     return result
 
 
-def _add_letters(letters: FileSet, decoded: Decoded, work: Work) -> None:
-    fresh = [
+def _fresh(decoded: Decoded, work: Work) -> list[DeadLetter]:
+    return [
         letter
         for letter in decoded.letters
         if letter.offset >= work.letters_from.get(TopicPartition(letter.topic, letter.partition), 0)
     ]
-    if fresh:
-        schema = arrow_schema(from_iceberg(work.letters.schema))
-        letters.add(letters_table(fresh, schema))
 
 
 def _count(result: TaskResult, part: Slice, chunk: Chunk, decoded: Decoded) -> None:
@@ -73,12 +73,10 @@ def _count(result: TaskResult, part: Slice, chunk: Chunk, decoded: Decoded) -> N
     result.tombstones += decoded.tombstones
     result.rejected.update(str(letter.reason) for letter in decoded.letters)
     result.drift = most_seen(result.drift + decoded.drift)
-    result.bytes_read += sum(len(value) for value in chunk.values if value is not None)
+    result.bytes_read += decoded.bytes
     if len(chunk):
-        newest = int(chunk.timestamps.max())
-        result.newest = max(result.newest, newest)
         known = result.newest_by_partition.get(part.where, -1)
-        result.newest_by_partition[part.where] = max(known, newest)
+        result.newest_by_partition[part.where] = max(known, int(chunk.timestamps.max()))
         result.ends[part.where] = Position(part.end, chunk.leader_epoch)
 
 

@@ -26,7 +26,7 @@ PATIENCE = 2.5
 
 def build_job(spec: JobSpec, runner: Runner, stop: threading.Event) -> Job:
     """Put a job together from its specification."""
-    sink = IcebergSink(spec, open_catalog(spec.catalog), lambda seconds: _pause(stop, seconds))
+    sink = IcebergSink(spec, open_catalog(spec.catalog), stop.wait)
     return Job(spec, KafkaOffsets(spec.source, spec.group), sink, runner)
 
 
@@ -63,7 +63,3 @@ def run_worker(
         thread.join(max(0.0, deadline - time.monotonic()))
     session.stop()
     return [coordinator.progress for coordinator in coordinators]
-
-
-def _pause(stop: threading.Event, seconds: float) -> None:
-    stop.wait(seconds)

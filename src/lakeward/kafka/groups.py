@@ -11,16 +11,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from lakeward.errors import LakewardError, SourceError
 from lakeward.kafka.client import explain
+from lakeward.kafka.offsets import UNCOORDINATED
 from lakeward.kafka.topics import ANSWER_SECONDS, answer_of, offsets_of
-
-NOT_YET = frozenset(
-    {
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.NOT_COORDINATOR,
-    }
-)
-"""What a young cluster answers until it has a place for group offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,7 @@ def _described(admin: AdminClient, name: str, deadline: float) -> Any:
     try:
         return answers[name].result()
     except KafkaException as failure:
-        if failure.args[0].code() not in NOT_YET or time.monotonic() > deadline:
+        if failure.args[0].code() not in UNCOORDINATED or time.monotonic() > deadline:
             raise _refused(failure.args[0], name) from failure
     time.sleep(0.2)
     return _described(admin, name, deadline)

@@ -26,7 +26,6 @@ from lakeward.model.spec import SourceSpec
 PATIENCE = 15.0
 """Seconds we give a broker to answer."""
 
-
 UNCOORDINATED = frozenset(
     {
         KafkaError.NOT_COORDINATOR,
@@ -34,6 +33,7 @@ UNCOORDINATED = frozenset(
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
+"""What a young cluster answers until it has a place for group offsets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ class _Pending:
         good = [message for message in messages if message.error() is None]
         if len(good) < len(messages):
             self._notice([message for message in messages if message.error() is not None])
-        good = [message for message in good if message.offset() >= self._part.start]
+        if good and good[0].offset() < self._part.start:
+            good = [message for message in good if message.offset() >= self._part.start]
         if good and good[-1].offset() >= self._part.end - 1:
             # Markers and compaction leave gaps, so records past the end may have come along.
             good = [message for message in good if message.offset() < self._part.end]

@@ -27,12 +27,15 @@ class TaskResult:
     """Dead letters by reason."""
     drift: Counter[str] = field(default_factory=Counter)
     """Fields the table does not have, by path: how many records carried them."""
-    newest: int = -1
-    """Kafka timestamp (ms) of the newest record, -1 if there was none."""
     newest_by_partition: dict[TopicPartition, int] = field(default_factory=dict)
     """Kafka timestamp (ms) of each partition's newest record."""
     seconds: Counter[str] = field(default_factory=Counter)
     """Time by stage, for metrics and benchmarks."""
+
+    @property
+    def newest(self) -> int:
+        """Kafka timestamp (ms) of the newest record, -1 if there was none."""
+        return max(self.newest_by_partition.values(), default=-1)
 
     @property
     def letters(self) -> int:
@@ -59,7 +62,6 @@ def merge(results: Iterable[TaskResult]) -> TaskResult:
         total.bytes_read += result.bytes_read
         total.rejected += result.rejected
         total.drift = most_seen(total.drift + result.drift)
-        total.newest = max(total.newest, result.newest)
         total.seconds += result.seconds
     return total
 

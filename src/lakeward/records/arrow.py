@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lakeward.model.fields import Decimal, Field, Fixed, Kind, List, Map, Struct, Type
@@ -48,3 +50,9 @@ def arrow_type(kind: Type) -> pa.DataType:
             return pa.list_(arrow_field(element))
         case Map(key, value):
             return pa.map_(arrow_field(key), arrow_field(value))
+
+
+def validity(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return which elements are not null."""
+    flags: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return flags

@@ -10,16 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeward.model.fields import Decimal, Fixed, Kind, Type
-from lakeward.records.arrow import arrow_type
+from lakeward.records.arrow import arrow_type, validity
 from lakeward.records.coerce import coerce
 from lakeward.records.dead_letters import Unfit
+from lakeward.records.scan_json import Flags
 
-Flags = npt.NDArray[np.bool_]
 Cast = tuple[pa.Array, Flags | None]
 
 NUMBERS = frozenset({Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE})
@@ -69,7 +68,7 @@ def _floating(text: pa.Array, kind: Kind) -> Cast:
         numbers, doubt = pc.cast(_keep(text, sure), pa.float64()), _unsure(text, sure)
     values = numbers.to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
-        large = ~(np.abs(values) < _EXACT_IN[kind]) & _valid(numbers)
+        large = ~(np.abs(values) < _EXACT_IN[kind]) & validity(numbers)
     if large.any():
         doubt = large if doubt is None else doubt | large
     return pc.cast(numbers, arrow_type(kind), safe=False), doubt
@@ -90,7 +89,7 @@ def _timestamp(text: pa.Array, kind: Kind) -> Cast:
         doubt = odd if doubt is None else doubt | odd
     # Digits beyond microseconds are cut, as text is cut: towards the past, also before 1970.
     micros = np.floor_divide(pc.cast(moments, pa.int64()).fill_null(0).to_numpy(), 1000)
-    mask = ~_valid(moments)
+    mask = ~validity(moments)
     return pa.array(micros, pa.int64(), mask=mask).cast(arrow_type(kind)), doubt
 
 
@@ -134,10 +133,5 @@ def _keep(text: pa.Array, sure: pa.Array) -> pa.Array:
 
 
 def _unsure(text: pa.Array, sure: pa.Array) -> Flags | None:
-    doubt = _valid(text) & ~sure.fill_null(False).to_numpy(zero_copy_only=False)
+    doubt = validity(text) & ~sure.fill_null(False).to_numpy(zero_copy_only=False)
     return doubt if doubt.any() else None
-
-
-def _valid(array: pa.Array) -> Flags:
-    flags: Flags = array.is_valid().to_numpy(zero_copy_only=False)
-    return flags

@@ -37,3 +37,8 @@ class Chunk:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Return the length of each value, -1 for a tombstone."""
+        lengths = (-1 if value is None else len(value) for value in self.values)
+        return np.fromiter(lengths, np.int64, len(self.values))

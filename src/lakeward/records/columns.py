@@ -10,13 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeward.model.fields import Decimal, Field, Fixed, Kind, List, Map, Struct, Type
-from lakeward.records.arrow import arrow_field, arrow_type
+from lakeward.records.arrow import arrow_field, arrow_type, validity
 from lakeward.records.cast import NUMBERS, cast_text
-from lakeward.records.loose_text import Loose, outer_weights, read_loose
-from lakeward.records.scan_json import Weight
-
-Counts = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from lakeward.records.loose_text import Loose, read_loose
+from lakeward.records.scan_json import Counts, Flags, Weight
 
 _NOT_FROM_A_STRING = r"^([\[{0-9-]|(?i:nan|inf|true$|false$))"
 _MOST_CELLS = 64_000_000
@@ -83,7 +80,7 @@ def rebuild(raw: pa.Array, field: Field, place: Place) -> Column:
         case _:
             column = _leaf(raw, field.type, place)
     if field.required:
-        column.suspects |= ~_valid(column.array)
+        column.suspects |= ~validity(column.array)
     return column
 
 
@@ -94,17 +91,16 @@ def _leaf_weight(kind: Type) -> Weight:
 
 
 def _loose(raw: pa.Array, place: Place) -> Column:
-    array, counts, suspects = read_loose(raw)
+    array, inside, own, suspects = read_loose(raw)
     if not place.keyed:
         # Only what is inside an element is keyed, not the element itself.
-        suspects |= ~_valid(raw)
-        counts -= outer_weights(raw)
-    return Column(array, counts, suspects)
+        return Column(array, inside, suspects | ~validity(raw))
+    return Column(array, inside + own, suspects)
 
 
 def _leaf(raw: pa.Array, kind: Type, place: Place) -> Column:
     array, doubt = cast_text(raw, kind)
-    valid = _valid(raw)
+    valid = validity(raw)
     suspects = np.zeros(len(raw), np.bool_) if doubt is None else doubt
     if not place.keyed:
         # Elements are not counted, so nothing but their look tells where they came from.
@@ -118,7 +114,7 @@ def _leaf(raw: pa.Array, kind: Type, place: Place) -> Column:
 
 
 def _struct(raw: pa.StructArray, kind: Struct, place: Place) -> Column:
-    valid = _valid(raw)
+    valid = validity(raw)
     children = [
         rebuild(child, field, place.inside(field.name))
         for child, field in zip(raw.flatten(), kind.fields, strict=True)
@@ -137,7 +133,7 @@ def _struct(raw: pa.StructArray, kind: Struct, place: Place) -> Column:
 
 
 def _list(raw: pa.ListArray, kind: List, place: Place) -> Column:
-    valid = _valid(raw)
+    valid = validity(raw)
     offsets = raw.offsets.to_numpy()
     values = rebuild(raw.values, kind.element, place.inside("element", keyed=False))
     array = pa.ListArray.from_arrays(
@@ -149,7 +145,7 @@ def _list(raw: pa.ListArray, kind: List, place: Place) -> Column:
 
 
 def _map(raw: pa.MapArray, kind: Map, place: Place) -> Column:
-    valid = _valid(raw)
+    valid = validity(raw)
     offsets = raw.offsets.to_numpy()
     values = rebuild(raw.items, kind.value, place.inside("value"))
     suspects = _any_per_row(values.suspects, offsets) | (~valid & (not place.keyed))
@@ -202,8 +198,3 @@ def _any_per_row(flags: Flags, offsets: npt.NDArray[np.int32]) -> Flags:
     if not flags.any():
         return np.zeros(len(offsets) - 1, np.bool_)
     return _per_row(flags.astype(np.int64), offsets) > 0
-
-
-def _valid(array: pa.Array) -> Flags:
-    flags: Flags = array.is_valid().to_numpy(zero_copy_only=False)
-    return flags

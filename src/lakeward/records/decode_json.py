@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakeward.model.fields import METADATA_NAMES, Decimal, List, Map, Struct, Type
-from lakeward.records.arrow import arrow_schema, arrow_type
+from lakeward.records.arrow import arrow_schema, arrow_type, validity
 from lakeward.records.chunk import Chunk, micros_of
 from lakeward.records.columns import Place, duckdb_type, rebuild
 from lakeward.records.dead_letters import DeadLetter, Reason, Unfit
@@ -42,6 +42,8 @@ class Decoded:
     rows: pa.Table
     letters: list[DeadLetter] = field(default_factory=list)
     tombstones: int = 0
+    bytes: int = 0
+    """Size of all values, as they came."""
     drift: Counter[str] = field(default_factory=Counter)
 
 
@@ -61,11 +63,12 @@ class JsonDecoder:
     def decode(self, chunk: Chunk) -> Decoded:
         """Turn a chunk into rows and dead letters."""
         result = Decoded(self._schema.empty_table())
-        live = self._set_aside(chunk, result)
-        text = _join(chunk, live)
+        sizes = chunk.sizes()
+        live = self._set_aside(chunk, sizes, result)
+        text = _join(chunk, sizes, live)
         if not text.is_utf8():
             live = _set_aside_binary(chunk, live, result)
-            text = _join(chunk, live)
+            text = _join(chunk, sizes, live)
         if not len(live):
             return result
         columns, suspects = self._decode_at_once(text)
@@ -79,18 +82,14 @@ class JsonDecoder:
         result.rows = pa.concat_tables(tables)
         return result
 
-    def _set_aside(self, chunk: Chunk, result: Decoded) -> Indexes:
+    def _set_aside(self, chunk: Chunk, sizes: Indexes, result: Decoded) -> Indexes:
         """Take out tombstones and values over the limit; return the indexes of the rest."""
-        keep = np.ones(len(chunk), np.bool_)
-        for index, value in enumerate(chunk.values):
-            if value is None:
-                result.tombstones += 1
-                keep[index] = False
-            elif len(value) > self._limit:
-                message = f"{len(value)} bytes are more than the limit of {self._limit}"
-                result.letters.append(_letter(chunk, index, Unfit(Reason.TOO_BIG, message)))
-                keep[index] = False
-        return np.flatnonzero(keep)
+        result.tombstones = int(np.count_nonzero(sizes < 0))
+        result.bytes = int(sizes.sum()) + result.tombstones
+        for index in np.flatnonzero(sizes > self._limit).tolist():
+            message = f"{sizes[index]} bytes are more than the limit of {self._limit}"
+            result.letters.append(_letter(chunk, index, Unfit(Reason.TOO_BIG, message)))
+        return np.flatnonzero((sizes >= 0) & (sizes <= self._limit))
 
     def _decode_at_once(self, text: _Text) -> tuple[list[pa.Array], npt.NDArray[np.bool_]]:
         if not self._sql:
@@ -101,7 +100,7 @@ class JsonDecoder:
             suspects |= has_inexact_number(text.bytes, text.offsets)
         decoded = self._transform(text.array)
         # What is not JSON at all decodes to nothing, and nothing is accounted for by nothing.
-        suspects |= ~decoded.is_valid().to_numpy(zero_copy_only=False)
+        suspects |= ~validity(decoded)
         accounted = np.zeros(len(suspects), np.int64)
         columns = []
         for raw, column_field in zip(decoded.flatten(), self._fields.fields, strict=True):
@@ -194,11 +193,10 @@ class _Text:
         return True
 
 
-def _join(chunk: Chunk, live: Indexes) -> _Text:
+def _join(chunk: Chunk, sizes: Indexes, live: Indexes) -> _Text:
     values = chunk.values if len(live) == len(chunk) else [chunk.values[i] for i in live.tolist()]
     data = b"".join((*values, PADDING))
-    offsets = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])  # type: ignore[arg-type]
+    offsets = np.concatenate(([0], np.cumsum(sizes[live])))
     narrow = pa.py_buffer(offsets.astype(np.int32))
     array = pa.StringArray.from_buffers(len(values), narrow, pa.py_buffer(data))
     return _Text(np.frombuffer(data, np.uint8), offsets, array)

@@ -11,19 +11,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeward.model.fields import Kind, List, Map, Struct, Type
+from lakeward.records.arrow import validity
 from lakeward.records.coerce import Literal
-from lakeward.records.scan_json import PADDING, Weight, count_keyed, weight_of
+from lakeward.records.scan_json import PADDING, Bytes, Counts, Flags, Weight, count_keyed, weight_of
 
 Loose = frozenset[str]
 """Paths of the loose columns, such as `details` or `requestClaims.value`."""
-
-Flags = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
 
 FEW_BRACKETS = 100
 """Text with more might be nested too deeply; the exact reader knows."""
@@ -48,12 +45,15 @@ def find_loose(value: Any, kind: Type, path: str) -> Iterator[str]:
                 yield from find_loose(item, held.type, f"{path}.value")
 
 
-def read_loose(raw: pa.Array) -> tuple[pa.Array, Counts, Flags]:
-    """Turn JSON text into column text; also count the values and name the suspects among them."""
+def read_loose(raw: pa.Array) -> tuple[pa.Array, Counts, Counts, Flags]:
+    """Turn JSON text into column text.
+
+    Also returns the count of the keyed values inside each value, the weight of the value itself,
+    and which of them are suspects.
+    """
     text, offsets = _bytes_of(raw)
-    counts, suspects = count_keyed(text, offsets)
-    inside = counts.copy()
-    counts += outer_weights(raw)
+    inside, suspects = count_keyed(text, offsets)
+    own = weight_of(text[offsets[:-1]]) * validity(raw)
     is_string = pc.starts_with(raw, '"')
     escaped = pc.and_(is_string, pc.match_substring(raw, "\\"))
     suspects |= _flags(escaped) | _flags(pc.match_substring_regex(raw, _BENT))
@@ -61,17 +61,10 @@ def read_loose(raw: pa.Array) -> tuple[pa.Array, Counts, Flags]:
     suspects |= _flags(pc.greater(brackets, FEW_BRACKETS))
     # A string without escapes has no quote inside, so only its own are trimmed.
     array = pc.if_else(is_string, pc.utf8_trim(raw, '"'), raw)
-    structured = (counts - inside == Weight.OBJECT) | (counts - inside == Weight.ARRAY)
+    structured = (own == Weight.OBJECT) | (own == Weight.ARRAY)
     for index in np.flatnonzero(structured & ~suspects).tolist():
         suspects[index] = not _is_sound(raw[index].as_py())
-    return array, counts, suspects
-
-
-def outer_weights(raw: pa.Array) -> Counts:
-    """Return the weight of each value itself, by its first byte."""
-    text, offsets = _bytes_of(raw)
-    valid: Flags = raw.is_valid().to_numpy(zero_copy_only=False)
-    return weight_of(text[offsets[:-1]]) * valid
+    return array, inside, own, suspects
 
 
 def _is_sound(text: str) -> bool:
@@ -92,7 +85,7 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _bytes_of(raw: pa.Array) -> tuple[npt.NDArray[np.uint8], Counts]:
+def _bytes_of(raw: pa.Array) -> tuple[Bytes, Counts]:
     if raw.offset:
         raw = pa.concat_arrays([raw])
     _, offsets, data = raw.buffers()

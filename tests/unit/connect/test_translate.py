@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lakeward.connect.minio import connector_config, minio_logs
-from lakeward.connect.translate import read_connector, translate, warnings
+from lakeward.connect.properties import idle_keys
+from lakeward.connect.translate import read_connector, translate
 from lakeward.errors import UsageError
 from lakeward.settings import load_settings
 
@@ -96,7 +97,7 @@ def test_a_wrong_value_is_refused_with_its_key_and_place(
 
 def test_keys_without_effect_are_named() -> None:
     given = {**GIVEN, "iceberg.tabels": "typo", "iceberg.catalog.io-impl": "S3FileIO"}
-    notes = warnings(given, "here")
+    notes = idle_keys(given)
     assert "iceberg.catalog.io-impl (not known)" in notes
     assert "iceberg.tabels (not known)" in notes
     assert "tasks.max" in notes

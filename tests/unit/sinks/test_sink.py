@@ -22,6 +22,7 @@ from lakeward.model.fields import Kind, Struct, optional, required
 from lakeward.model.ledger import property_name
 from lakeward.model.offsets import Batch, Position, Slice, TopicPartition
 from lakeward.model.outcome import Applied, TaskResult
+from lakeward.model.protocol import Discarded, Pin
 from lakeward.model.spec import CatalogSpec, JobSpec, Limits, SourceSpec, TableName
 from lakeward.records.arrow import arrow_schema
 from lakeward.records.chunk import Chunk
@@ -30,7 +31,7 @@ from lakeward.records.decode_json import JsonDecoder
 from lakeward.schemas.shape import TableShape
 from lakeward.sinks.iceberg.files import FileSet
 from lakeward.sinks.iceberg.founding import Origin
-from lakeward.sinks.iceberg.sink import Discarded, IcebergSink, JobState, Pin
+from lakeward.sinks.iceberg.sink import IcebergSink, JobState
 
 TABLE = TableName.parse("db.events")
 LETTERS = TableName.parse("db.events__dead_letters")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
 from lakeward.catalogs.tables import from_iceberg
+from lakeward.clock import now_millis
 from lakeward.errors import JobStopped, TableUnsuitable
 from lakeward.model.fields import METADATA_COLUMNS
 from lakeward.model.ledger import Ledger, TopicLedger
@@ -49,7 +49,7 @@ def first_ledger(
             where=f"consumer group {spec.group}",
             next_step="Bring the old table back, delete the group, or rename the connector.",
         )
-    now = time.time_ns() // 1_000_000
+    now = now_millis()
     return Ledger(
         job=spec.name,
         table_uuid=str(anchor.table.metadata.table_uuid),

@@ -11,10 +11,22 @@ from dataclasses import dataclass, replace
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile
 
+from lakeward.clock import now_millis
 from lakeward.errors import DestinationUnavailable, Fenced, JobStopped, TableMissing
+from lakeward.failpoints import reach
 from lakeward.model.ledger import Ledger, half_done, next_epoch
-from lakeward.model.offsets import Batch, Position, TopicPartition
+from lakeward.model.offsets import Batch, Position
 from lakeward.model.outcome import Applied, Outcome, TaskResult
+from lakeward.model.protocol import (
+    Discarded,
+    Landed,
+    Pin,
+    Stamp,
+    after_commit,
+    claimed,
+    covering,
+    overtaken,
+)
 from lakeward.model.spec import JobSpec
 from lakeward.schemas.dead_letter import DEAD_LETTER, SUFFIX
 from lakeward.sinks.iceberg.commit import Change, commit, create_with_ledger
@@ -47,35 +59,15 @@ class JobState:
         return half_done(self.ledger, [self.letters.known()])
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """What the verdicts of a batch depend on besides the bytes; a re-run must use the same."""
-
-    revision: str
-    as_of: int
-    schema_id: int
-    topic_ids: Mapping[str, str]
-    """Ids of the topics the batch was read from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Discarded:
-    """The table went another way; the batch is planned again from what it says now."""
-
-    reason: str
-
-
 class IcebergSink:
-    """Commits a job's batches; holds the epoch it claimed and the state it last read."""
+    """Commits a job's batches; holds the epoch it claimed."""
 
-    def __init__(self, spec: JobSpec, catalog: Catalog, pause: Callable[[float], None]) -> None:
+    def __init__(self, spec: JobSpec, catalog: Catalog, pause: Callable[[float], object]) -> None:
         self._spec = spec
         self._catalog = catalog
         self._pause = pause
         self._letters_name = spec.table.beside(SUFFIX)
         self.epoch = 0
-        self.conflicts = 0
-        """Conflicts in a row; many of them mean that somebody else commits all the time."""
 
     def start(self, origin: Callable[[], Origin], check: Callable[[Ledger], None]) -> JobState:
         """Find the job's tables, give them a ledger if this is a first start, and claim them.
@@ -106,13 +98,13 @@ class IcebergSink:
                 f"The table {gone} was dropped while the job ran",
                 next_step="Bring it back, or restart the job to begin with a new one.",
             )
-        for state in (anchor, letters):
-            if state.known().epoch > self.epoch:
-                raise Fenced(
-                    f"Job {self._spec.name} was taken over by another coordinator",
-                    where=f"table {state.name}: epoch {state.known().epoch}, ours {self.epoch}",
-                    next_step="Nothing to do if that was intended.",
-                )
+        later = overtaken(self.epoch, (anchor.known(), letters.known()))
+        if later is not None:
+            raise Fenced(
+                f"Job {self._spec.name} was taken over by another coordinator",
+                where=f"table {self._spec.table}: epoch {later.epoch}, ours {self.epoch}",
+                next_step="Nothing to do if that was intended.",
+            )
         return JobState(anchor, letters)
 
     def targets(self, state: JobState, schema_id: int) -> tuple[FileTarget, FileTarget]:
@@ -127,16 +119,24 @@ class IcebergSink:
     ) -> Applied | Discarded:
         """Commit a batch: dead letters first, the anchor last."""
         commit_id = str(uuid.uuid4())
+        number = state.ledger.batch + 1
         written = time.monotonic()
+        ends = {
+            part.where: Position(part.end, result.ends[part.where].leader_epoch)
+            for part in batch.ranges
+        }
 
         def advanced(ledger: Ledger) -> Ledger:
-            return self._advanced(ledger, batch, result, pin, commit_id, state.ledger.batch + 1)
+            return covering(
+                ledger, batch, ends, pin, Stamp(self.epoch, number, commit_id, now_millis())
+            )
 
         notes = summary(self._spec.name, commit_id, batch, result)
         if result.letter_files:
             outcome = self._settle(state.letters, advanced, result.letter_files, notes, written)
             if isinstance(outcome, Discarded):
                 return outcome
+            reach("between-tables")
         return self._settle(state.anchor, advanced, result.data_files, notes, written)
 
     def _settle(
@@ -149,20 +149,21 @@ class IcebergSink:
     ) -> Applied | Discarded:
         """Commit to one table; on anything but a yes, read again and decide from what it says."""
         current = before
-        wanted = advanced(before.known())
+        data_files = [file for file in files if isinstance(file, DataFile)]
         for attempt in range(COMMIT_ATTEMPTS):
-            data_files = [file for file in files if isinstance(file, DataFile)]
             change = Change(advanced(current.known()), data_files, notes)
+            reach("before-commit")
             outcome = self._send(current, change)
+            reach("commit-sent")
             state = self.read()
             current = state.anchor if before.name == self._spec.table else state.letters
-            if current.known().commit_id == wanted.commit_id:
-                self.conflicts = 0
+            decision = after_commit(before.seen(), current.seen(), change.ledger.commit_id)
+            if isinstance(decision, Landed):
                 return Applied(current.known().snapshot_id)
-            self.conflicts += 1
-            reason = _moved(before, current)
-            if reason or time.monotonic() - written > FILES_STAY_FRESH:
-                return Discarded(reason or "files grew too old")
+            if isinstance(decision, Discarded):
+                return decision
+            if time.monotonic() - written > FILES_STAY_FRESH:
+                return Discarded("files grew too old")
             self._back_off(attempt)
         return Discarded(f"{COMMIT_ATTEMPTS} attempts, last outcome {outcome}")
 
@@ -182,6 +183,7 @@ class IcebergSink:
         if anchor.ledger is None:
             ledger = first_ledger(anchor, self._spec, origin(), (str(self._letters_name),))
             self._send(anchor, Change(ledger))
+            reach("genesis")
             return None
         if anchor.ledger.tables is None:
             raise JobStopped(
@@ -221,38 +223,13 @@ class IcebergSink:
         """
         epoch = next_epoch([state.letters.known(), state.ledger])
         for table in (state.letters, state.anchor):
-            ledger = replace(
-                table.known(), epoch=epoch, commit_id=str(uuid.uuid4()), written_at=_now()
-            )
+            ledger = claimed(table.known(), epoch, str(uuid.uuid4()), now_millis())
             if not isinstance(self._send(table, Change(ledger)), Applied):
                 return False
+            if table is state.letters:
+                reach("claim")
         self.epoch = epoch
         return True
-
-    def _advanced(
-        self,
-        ledger: Ledger,
-        batch: Batch,
-        result: TaskResult,
-        pin: Pin,
-        commit_id: str,
-        number: int,
-    ) -> Ledger:
-        starts = {part.where: part.start for part in batch.ranges}
-        ends: dict[TopicPartition, Position] = {
-            part.where: Position(part.end, result.ends[part.where].leader_epoch)
-            for part in batch.ranges
-        }
-        return replace(
-            ledger.with_topics(pin.topic_ids).with_partitions(starts).advanced(ends),
-            epoch=self.epoch,
-            batch=number,
-            commit_id=commit_id,
-            revision=pin.revision,
-            as_of=pin.as_of,
-            schema_id=pin.schema_id,
-            written_at=_now(),
-        )
 
     def _target(self, state: TableState, schema_id: int) -> FileTarget:
         metadata = state.table.metadata
@@ -267,18 +244,3 @@ class IcebergSink:
 
     def _back_off(self, attempt: int) -> None:
         self._pause(min(5.0, 0.02 * 2**attempt) * random.uniform(0.5, 1.5))  # noqa: S311
-
-
-def _moved(before: TableState, now: TableState) -> str:
-    """Say why files written for one state cannot go into the other; empty if they can."""
-    if now.known().commit_id != before.known().commit_id:
-        return "the ledger moved"
-    if now.table.metadata.current_schema_id != before.table.metadata.current_schema_id:
-        return "the schema changed"
-    if now.table.metadata.default_spec_id != before.table.metadata.default_spec_id:
-        return "the partitioning changed"
-    return ""
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -11,6 +11,7 @@ from pyiceberg.table import Table
 from lakeward.errors import DestinationUnavailable, JobStopped, LakewardError
 from lakeward.model.history import Ancestry, SnapshotLink, ancestry
 from lakeward.model.ledger import Ledger, from_json, property_name
+from lakeward.model.protocol import Seen
 from lakeward.model.spec import TableName
 
 
@@ -35,6 +36,11 @@ class TableState:
                 next_step="Restore the table property, or start over with a new table.",
             )
         return self.ledger
+
+    def seen(self) -> Seen:
+        """Return what the protocol decides on."""
+        metadata = self.table.metadata
+        return Seen(self.known(), metadata.current_schema_id, metadata.default_spec_id)
 
 
 def read_state(catalog: Catalog, name: TableName, job: str) -> TableState | None:
