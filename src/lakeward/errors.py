@@ -16,6 +16,7 @@ LakewardError
 │   ├── StorageFull           no space left on the warehouse                retry helps
 │   ├── TableMissing          a table does not exist
 │   └── TableUnsuitable       a table has a shape or format we cannot write
+├── TaskCrashed               the process of a task died                    retry helps
 ├── JobStopped                the job must not go on by itself (invariant 4)
 │   └── Fenced                another coordinator has claimed the job
 └── QueryFailed               an engine refused a statement                         HTTP 400
@@ -130,6 +131,12 @@ class TableUnsuitable(DestinationError):
     """Raised when a table has a shape or a format Lakeward cannot write."""
 
     http_status = 409
+
+
+class TaskCrashed(LakewardError):
+    """Raised when the process that runs a task dies: killed, out of memory, or by a record."""
+
+    retryable = True
 
 
 class JobStopped(LakewardError):

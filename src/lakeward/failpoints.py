@@ -2,11 +2,12 @@
 
 ACTION is `kill` (as kill -9 does), `raise` or `sleep[=SECONDS]`; `@N` after it means the N-th time
 the place is passed instead of the first. Several are separated by commas. Each fires once per
-process, so that a job that survived goes on.
+process, so that a job that survived goes on; Spark's Python workers are processes of their own.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -15,6 +16,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from lakeward.errors import UsageError
+
+log = logging.getLogger(__name__)
 
 VARIABLE = "LAKEWARD_FAILPOINT"
 SYNTAX = re.compile(
@@ -72,11 +75,21 @@ _armed: tuple[Failpoint, ...] | None = None
 _passed: Counter[str] = Counter()
 
 
+def arm(text: str | None = None) -> None:
+    """Arm this process anew with the given failpoints, by default the environment's.
+
+    Entry points call it first, so that a value that makes no sense is refused before work begins.
+    """
+    global _armed  # noqa: PLW0603 - what is armed holds for the whole process
+    _armed = parse(os.environ.get(VARIABLE, "") if text is None else text)
+    _passed.clear()
+
+
 def reach(name: str) -> None:
-    """Do what the environment asks for at this place; nothing, as a rule."""
-    global _armed  # noqa: PLW0603 - the environment is read once per process
+    """Do what was asked for at this place; nothing, as a rule."""
     if _armed is None:
-        _armed = parse(os.environ.get(VARIABLE, ""))
+        # Nobody calls an entry point of ours in the processes Spark starts.
+        arm()
     if not _armed:
         return
     _passed[name] += 1
@@ -86,6 +99,7 @@ def reach(name: str) -> None:
 
 
 def _fire(point: Failpoint) -> None:
+    log.warning("failpoint %s reached: %s", point.name, point.action)
     if point.action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if point.action == "raise":

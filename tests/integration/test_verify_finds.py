@@ -462,6 +462,17 @@ def test_records_kafka_has_deleted_are_counted_and_no_failure(ten: Lake, verify:
     assert (done.report["records"], done.report["unverifiable"]) == (4, 6)
 
 
+def test_a_row_stored_twice_is_found_also_where_kafka_has_deleted_the_record(
+    ten: Lake, verify: Verify
+) -> None:
+    ten.rows.append(ten.rows[2])
+    ten.commit()
+    partition = TopicPartition(ten.topic, 0, 6)
+    ten.admin.delete_records([partition])[partition].result(10)
+    done = verify("--json")
+    assert (done.code, done.found) == (1, {"duplicated": 1})
+
+
 def test_rows_are_judged_by_the_schema_they_were_written_under(ten: Lake, verify: Verify) -> None:
     ten.send_good(40, added_later="x")
     ten.commit()
@@ -499,6 +510,19 @@ def test_a_record_nested_too_deep_to_compare_is_counted(ten: Lake, verify: Verif
     ten.commit()
     done = verify("--json")
     assert done.code == 0, done.out
+    assert done.report["unverifiable"] == 1
+
+
+def test_a_record_no_process_survived_is_counted_and_its_bytes_are_compared(
+    ten: Lake, verify: Verify
+) -> None:
+    ten.send_bad(b'{"time": 0}')
+    ten.letters[-1]["reason"] = "crashes-decoder"
+    ten.send_bad(b'{"time": 1}')
+    ten.letters[-1] |= {"reason": "crashes-decoder", "value": b"other"}
+    ten.commit()
+    done = verify("--json")
+    assert (done.code, done.found) == (1, {"altered": 1})
     assert done.report["unverifiable"] == 1
 
 

@@ -19,15 +19,15 @@ def test_the_package_shows_its_version_and_nothing_else() -> None:
 
 def test_the_commands_are_these() -> None:
     assert sorted(COMMANDS) == [
-        "demo", "doctor", "groups", "init", "produce", "query", "start", "status", "stop", "tables",
-        "topics", "verify", "worker",
+        "demo", "doctor", "groups", "init", "job", "produce", "query", "start", "status", "stop",
+        "tables", "topics", "verify", "worker",
     ]  # fmt: skip
 
 
 def test_reasons_of_dead_letters_are_these() -> None:
     assert sorted(Reason) == [
-        "duplicate-key", "lossy-value", "missing-field", "not-an-object", "not-json", "not-utf8",
-        "too-big", "wrong-type",
+        "crashes-decoder", "duplicate-key", "lossy-value", "missing-field", "not-an-object",
+        "not-json", "not-utf8", "too-big", "wrong-type",
     ]  # fmt: skip
 
 

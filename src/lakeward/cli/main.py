@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("lakeward.cli.init:init", "Create the topics and tables of the MinIO logs."),
     "produce": ("lakeward.cli.produce:produce", "Send realistic log records to Kafka."),
     "worker": ("lakeward.cli.worker:worker", "Run connectors in one Spark application."),
+    "job": ("lakeward.cli.job:job", "Show a job, and help one that stopped to go on."),
     "query": ("lakeward.cli.query:query", "Ask the tables, by name or in SQL."),
     "verify": ("lakeward.cli.verify:verify", "Prove that no record is lost or doubled."),
     "topics": ("lakeward.cli.topics:topics", "List, show, create and read topics."),

@@ -25,12 +25,14 @@ def worker(
 
     Each CONNECTOR is a JSON file: a connector's configuration, as Kafka Connect takes it.
     """
+    from lakeward import failpoints
     from lakeward.connect.properties import idle_keys
     from lakeward.connect.translate import read_connector, translate
     from lakeward.job.worker import run_worker
     from lakeward.logs import set_up_logging
     from lakeward.stack.java import find_java
 
+    failpoints.arm()
     settings = load_settings()
     brokers = bootstrap_servers or settings.bootstrap_servers
     specs = []

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from lakeward.errors import LakewardError, TopicMissing
+from lakeward.job.checks import with_way_out
 from lakeward.job.cycle import Committed, Job
 from lakeward.job.progress import Progress
 from lakeward.model.retry import BackOff
@@ -44,7 +45,7 @@ class Coordinator:
             try:
                 pause = self._once(started)
             except LakewardError as failure:
-                pause = self._explained(failure)
+                pause = self._explained(with_way_out(failure, self._job.spec.name))
             except Exception as surprise:  # noqa: BLE001 - a job must not die without a word
                 pause = self._surprised(surprise)
             self._stop.wait(min(pause, LONGEST_WAIT))

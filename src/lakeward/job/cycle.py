@@ -12,20 +12,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lakeward.clock import now_millis
-from lakeward.errors import JobStopped, LakewardError
+from lakeward.errors import LakewardError
 from lakeward.failpoints import reach
-from lakeward.job.checks import check_log_ends, check_same_cluster, check_same_topics
+from lakeward.job.checks import (
+    check_log_ends,
+    check_same_cluster,
+    check_same_condemned,
+    check_same_revision,
+    check_same_topics,
+)
 from lakeward.job.run import Runner
 from lakeward.job.task import Work
 from lakeward.kafka.offsets import KafkaOffsets
 from lakeward.model.ledger import Ledger, ranges_between
 from lakeward.model.offsets import Batch, TopicPartition
-from lakeward.model.outcome import Applied, TaskResult, merge
+from lakeward.model.outcome import TaskResult, merge
 from lakeward.model.plan import cut, plan_batch
-from lakeward.model.protocol import Pin
+from lakeward.model.protocol import Discarded, Pin
 from lakeward.model.spec import JobSpec
 from lakeward.sinks.iceberg.founding import Origin
 from lakeward.sinks.iceberg.sink import IcebergSink, JobState
@@ -77,11 +83,15 @@ class Job:
         result = merge(self.runner.run(work, batch))
         reach("after-write")
         check_same_topics(state.ledger, self.kafka.topics(self.spec.source.topics))
+        if state.half_done is not None:
+            check_same_condemned(state.half_done, result.condemned)
+        pin = replace(pin, condemned=frozenset(result.condemned))
         outcome = self.sink.commit(state, batch, result, pin)
-        self._state = None
-        if not isinstance(outcome, Applied):
+        if isinstance(outcome, Discarded):
+            self._state = None
             log.info("job %s: batch planned again: %s", self.spec.name, outcome.reason)
             return None
+        self._state = outcome
         reach("after-commit")
         return self._publish(batch, result)
 
@@ -112,7 +122,7 @@ class Job:
         known = state.ledger.positions()
         self._starts = self.kafka.starts(where for where in partitions if where not in known)
         self._ends = self.kafka.ends(partitions)
-        check_log_ends(known, self._ends)
+        check_log_ends(state.ledger, self._ends)
         positions = state.ledger.with_topics(ids).with_partitions(self._starts).positions()
         limits = self.spec.limits
         batch = plan_batch(positions, self._ends, limits, self.runner.cores, self._record_bytes)
@@ -121,15 +131,13 @@ class Job:
 
     def _finish(self, state: JobState, half_done: Ledger) -> tuple[Batch, Pin]:
         """Plan exactly the batch whose dead letters are in and whose rows are not."""
-        if half_done.revision != self.spec.revision:
-            raise JobStopped(
-                f"Job {self.spec.name} changed while a batch was half committed",
-                where=f"table {state.letters.name}, revision {half_done.revision}",
-                next_step="Restore the connector's configuration; change it once it runs.",
-            )
+        check_same_revision(half_done, self.spec.revision)
         batch = cut(ranges_between(state.ledger, half_done), self.spec.limits, self.runner.cores)
         ids = {name: topic.id for name, topic in half_done.topics.items()}
-        return batch, Pin(half_done.revision, half_done.as_of, half_done.schema_id, ids)
+        condemned = frozenset(
+            (TopicPartition(t, p), offset) for t, p, offset in half_done.condemned
+        )
+        return batch, Pin(half_done.revision, half_done.as_of, half_done.schema_id, ids, condemned)
 
     def _work(self, state: JobState, pin: Pin) -> Work:
         rows, letters = self.sink.targets(state, pin.schema_id)
@@ -142,6 +150,7 @@ class Job:
             self.spec.max_record_bytes,
             self.spec.metadata_columns,
             self.spec.limits.buffer_bytes,
+            pin.condemned,
         )
 
     def _check_kafka(self, ledger: Ledger) -> None:

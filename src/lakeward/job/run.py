@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from lakeward.errors import LakewardError
+from lakeward.errors import LakewardError, TaskCrashed
+from lakeward.job.take_apart import Task, run_apart
 from lakeward.job.task import Work, run_task
 from lakeward.model.offsets import Batch, Slice
 from lakeward.model.outcome import TaskResult
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+log = logging.getLogger(__name__)
+
+CRASH_SIGNS = (
+    "Python worker exited unexpectedly",
+    "ExecutorLostFailure",
+    "Python worker failed to connect back",
+)
+"""What Spark says when the process of a task is gone, not when its code raised."""
 
 
 class Runner(Protocol):
@@ -61,11 +72,29 @@ class SparkRunner:
     def run(self, work: Work, batch: Batch) -> list[TaskResult]:
         self._context.setLocalProperty("spark.scheduler.pool", self._name)
         self._context.setJobGroup(self._group, f"batch of {len(batch)} records", True)
-        tasks = self._context.parallelize(batch.tasks, len(batch.tasks))
-        return _unwrap(tasks.map(lambda slices: attempt(work, slices)).collect())
+        try:
+            return self._collect(work, batch.tasks)
+        except TaskCrashed as crash:
+            log.warning("job %s: %s; looking for a record that does it", self._name, crash.what)
+            return list(run_apart(self._collect, work, batch.tasks))
 
     def cancel(self) -> None:
         self._context.cancelJobGroup(self._group)
+
+    def _collect(self, work: Work, tasks: Sequence[Task]) -> list[TaskResult]:
+        shipped = self._context.parallelize(tasks, len(tasks))
+        try:
+            return _unwrap(shipped.map(lambda slices: attempt(work, slices)).collect())
+        except LakewardError:
+            raise
+        except Exception as failure:
+            if not any(sign in str(failure) for sign in CRASH_SIGNS):
+                raise
+            raise TaskCrashed(
+                "A process that runs tasks died",
+                where=f"{len(tasks)} tasks from {tasks[0][0]}",
+                next_step="The job tries again; look for its end in the system's log.",
+            ) from failure
 
 
 class InlineRunner:

@@ -19,6 +19,7 @@ from lakeward.records.arrow import arrow_schema
 from lakeward.records.chunk import Chunk
 from lakeward.records.dead_letters import DeadLetter, letters_table
 from lakeward.records.decode_json import Decoded, JsonDecoder
+from lakeward.records.survive import decode_surely
 from lakeward.sinks.iceberg.files import FileSet, FileTarget
 
 
@@ -34,6 +35,8 @@ class Work:
     max_record_bytes: int
     metadata_columns: bool
     buffer_bytes: int
+    condemned: frozenset[tuple[TopicPartition, int]] = frozenset()
+    """Records found to kill the process that decodes them; they go to the dead letters unread."""
 
 
 def run_task(work: Work, slices: Sequence[Slice]) -> TaskResult:
@@ -45,10 +48,11 @@ def run_task(work: Work, slices: Sequence[Slice]) -> TaskResult:
     letters = FileSet(work.letters, work.buffer_bytes // 8)
     letters_schema = arrow_schema(from_iceberg(work.letters.schema))
     for part in slices:
+        doomed = {offset for where, offset in work.condemned if where == part.where}
         result.ends[part.where] = Position(part.end, part.leader_epoch)
         for chunk in _timed(reader.read(part), result):
             with _stage(result, "decode"):
-                decoded = decoder.decode(chunk)
+                decoded = decode_surely(decoder, chunk, doomed)
             with _stage(result, "write"):
                 rows.add(decoded.rows)
                 letters.add(letters_table(_fresh(decoded, work), letters_schema))
@@ -74,6 +78,7 @@ def _count(result: TaskResult, part: Slice, chunk: Chunk, decoded: Decoded) -> N
     result.rejected.update(str(letter.reason) for letter in decoded.letters)
     result.drift = most_seen(result.drift + decoded.drift)
     result.bytes_read += decoded.bytes
+    result.condemned |= {(part.where, offset) for offset in decoded.condemned}
     if len(chunk):
         known = result.newest_by_partition.get(part.where, -1)
         result.newest_by_partition[part.where] = max(known, int(chunk.timestamps.max()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,9 @@ class _Pending:
         return self._bytes >= CHUNK_BYTES or len(self.messages) >= CHUNK_RECORDS
 
     def take(self, messages: list[Message]) -> None:
-        good = [message for message in messages if message.error() is None]
-        if len(good) < len(messages):
+        good = messages
+        if any(map(Message.error, messages)):
+            good = [message for message in messages if message.error() is None]
             self._notice([message for message in messages if message.error() is not None])
         if good and good[0].offset() < self._part.start:
             good = [message for message in good if message.offset() >= self._part.start]
@@ -115,7 +117,7 @@ class _Pending:
             self.done = True
         if good:
             self.messages += good
-            self._bytes += sum(len(message) for message in good)
+            self._bytes += sum(map(len, good))
             self.at = good[-1].offset() + 1
             epoch = good[-1].leader_epoch()
             self._epoch = self._epoch if epoch is None else epoch
@@ -127,9 +129,9 @@ class _Pending:
         return Chunk(
             self._part.topic,
             self._part.partition,
-            np.fromiter((message.offset() for message in messages), np.int64, count),
-            np.fromiter((message.timestamp()[1] for message in messages), np.int64, count),
-            [message.value() for message in messages],
+            np.fromiter(map(Message.offset, messages), np.int64, count),
+            np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, count),
+            list(map(Message.value, messages)),
             lambda index: _key(messages[index]),
             self._epoch,
         )

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lakeward.model.offsets import Position, Positions, Slice, TopicPartition
 
 PREFIX = "lakeward.ledger."
 VERSION = 1
+
+
+BOTH, ROWS, LETTERS, ADOPTED = "both", "rows", "letters", "adopted"
+"""Which tables still hold what was read of a span; `adopted` is what others have written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets `[start, end)` of a partition that were read before an operator moved the job.
+
+    What a job has read is its spans and what lies between `starts` and `positions` now. An offset
+    in none of them is an approved gap; in two of them, it was read again by decision.
+    """
+
+    partition: int
+    start: int
+    end: int
+    topic_id: str
+    generation: int
+    """The decision that closed the span."""
+    holds: str = BOTH
+
+    def __len__(self) -> int:
+        return max(0, self.end - self.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +44,23 @@ class TopicLedger:
     id: str
     starts: Mapping[int, int]
     positions: Mapping[int, Position]
+    former: tuple[Span, ...] = ()
+    """What was read before operators moved the job, in the order of reading."""
+    closed: bool = False
+    """Whether an operator has said that the topic is gone for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an operator decided about a job, for those who come after."""
+
+    generation: int
+    command: str
+    """What was typed after `lakeward job`."""
+    at: int
+    by: str
+    reason: str
+    detail: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +90,13 @@ class Ledger:
     """Only on the anchor: the other tables this job writes."""
     written_at: int
     ref: str = "main"
+    decisions: tuple[Decision, ...] = ()
+    """What operators decided, the latest last; the oldest are forgotten."""
+    adopted: Mapping[str, int] | None = None
+    """If the job took over written tables: how many `rows` and `letters` are in none of the spans,
+    and `since` which generation the job's own snapshots count."""
+    condemned: tuple[tuple[str, int, int], ...] = ()
+    """Topic, partition and offset of the batch's records that kill the process decoding them."""
 
     def positions(self) -> dict[TopicPartition, Position]:
         return {
@@ -93,20 +141,33 @@ def property_name(job: str) -> str:
 
 
 def to_json(ledger: Ledger) -> str:
-    """Write a ledger as compact JSON."""
-    topics = {
-        name: {
-            "id": topic.id,
-            "starts": {str(partition): start for partition, start in topic.starts.items()},
-            "positions": {
-                str(partition): [position.offset, position.leader_epoch]
-                for partition, position in topic.positions.items()
-            },
-        }
-        for name, topic in ledger.topics.items()
-    }
-    fields = {name: getattr(ledger, name) for name in ledger.__slots__ if name != "topics"}
+    """Write a ledger as compact JSON; what operators add is left out until there is some."""
+    special = ("topics", "decisions", "adopted", "condemned")
+    fields = {name: getattr(ledger, name) for name in ledger.__slots__ if name not in special}
+    if ledger.decisions:
+        fields["decisions"] = [asdict(decision) for decision in ledger.decisions]
+    if ledger.adopted is not None:
+        fields["adopted"] = dict(ledger.adopted)
+    if ledger.condemned:
+        fields["condemned"] = ledger.condemned
+    topics = {name: _topic_fields(topic) for name, topic in ledger.topics.items()}
     return json.dumps({"version": VERSION, **fields, "topics": topics}, separators=(",", ":"))
+
+
+def _topic_fields(topic: TopicLedger) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "id": topic.id,
+        "starts": {str(partition): start for partition, start in topic.starts.items()},
+        "positions": {
+            str(partition): [position.offset, position.leader_epoch]
+            for partition, position in topic.positions.items()
+        },
+    }
+    if topic.former:
+        fields["former"] = [list(asdict(span).values()) for span in topic.former]
+    if topic.closed:
+        fields["closed"] = True
+    return fields
 
 
 def from_json(text: str) -> Ledger:
@@ -117,7 +178,14 @@ def from_json(text: str) -> Ledger:
             raise ValueError("written by another version of Lakeward")
         topics = {name: _topic(topic) for name, topic in raw.pop("topics").items()}
         tables = raw.pop("tables")
-        return Ledger(topics=topics, tables=None if tables is None else tuple(tables), **raw)
+        decisions = tuple(_decision(each) for each in raw.pop("decisions", ()))
+        return Ledger(
+            topics=topics,
+            tables=None if tables is None else tuple(tables),
+            decisions=decisions,
+            condemned=tuple((str(t), int(p), int(o)) for t, p, o in raw.pop("condemned", ())),
+            **raw,
+        )
     except (KeyError, TypeError, AttributeError) as broken:
         raise ValueError(f"not a ledger: {broken!r}") from broken
 
@@ -127,7 +195,13 @@ def _topic(raw: Any) -> TopicLedger:
         raw["id"],
         {int(partition): start for partition, start in raw["starts"].items()},
         {int(partition): Position(*position) for partition, position in raw["positions"].items()},
+        tuple(Span(*span) for span in raw.get("former", ())),
+        raw.get("closed", False),
     )
+
+
+def _decision(raw: Any) -> Decision:
+    return Decision(**{**raw, "detail": tuple(raw["detail"])})
 
 
 def ranges_between(before: Ledger, after: Ledger) -> tuple[Slice, ...]:

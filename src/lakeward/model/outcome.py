@@ -27,6 +27,8 @@ class TaskResult:
     """Dead letters by reason."""
     drift: Counter[str] = field(default_factory=Counter)
     """Fields the table does not have, by path: how many records carried them."""
+    condemned: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    """Records dead-lettered because decoding them kills the process or fails as nothing should."""
     newest_by_partition: dict[TopicPartition, int] = field(default_factory=dict)
     """Kafka timestamp (ms) of each partition's newest record."""
     seconds: Counter[str] = field(default_factory=Counter)
@@ -61,6 +63,7 @@ def merge(results: Iterable[TaskResult]) -> TaskResult:
         total.tombstones += result.tombstones
         total.bytes_read += result.bytes_read
         total.rejected += result.rejected
+        total.condemned |= result.condemned
         total.drift = most_seen(total.drift + result.drift)
         total.seconds += result.seconds
     return total

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakeward.model.ledger import Ledger
-from lakeward.model.offsets import Batch, Positions
+from lakeward.model.offsets import Batch, Positions, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Pin:
     schema_id: int
     topic_ids: Mapping[str, str]
     """Ids of the topics the batch was read from."""
+    condemned: frozenset[tuple[TopicPartition, int]] = frozenset()
+    """Records dead-lettered because they kill their process: not every run may notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def covering(
         revision=pin.revision,
         as_of=pin.as_of,
         schema_id=pin.schema_id,
+        condemned=tuple(sorted((*where, offset) for where, offset in pin.condemned)),
         written_at=stamp.at,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,19 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.values)
 
+    def pick(self, indexes: npt.NDArray[np.int64]) -> Chunk:
+        """Return the records at these indexes as a chunk of their own."""
+        return replace(
+            self,
+            offsets=self.offsets[indexes],
+            timestamps=self.timestamps[indexes],
+            values=[self.values[index] for index in indexes.tolist()],
+            key=lambda index: self.key(int(indexes[index])),
+        )
+
     def sizes(self) -> npt.NDArray[np.int64]:
         """Return the length of each value, -1 for a tombstone."""
-        lengths = (-1 if value is None else len(value) for value in self.values)
-        return np.fromiter(lengths, np.int64, len(self.values))
+        if None in self.values:
+            lengths = (-1 if value is None else len(value) for value in self.values)
+            return np.fromiter(lengths, np.int64, len(self.values))
+        return np.fromiter(map(len, self.values), np.int64, len(self.values))  # type: ignore[arg-type]

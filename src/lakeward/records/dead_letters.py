@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 import pyarrow as pa
 
-from lakeward.records.chunk import micros_of
+from lakeward.records.chunk import Chunk, micros_of
 
 
 class Reason(StrEnum):
@@ -23,6 +23,7 @@ class Reason(StrEnum):
     MISSING_FIELD = "missing-field"
     WRONG_TYPE = "wrong-type"
     LOSSY_VALUE = "lossy-value"
+    CRASHES_DECODER = "crashes-decoder"
 
 
 class Unfit(Exception):
@@ -54,6 +55,21 @@ class DeadLetter:
     reason: Reason
     field: str
     message: str
+
+
+def letter_of(chunk: Chunk, index: int, unfit: Unfit) -> DeadLetter:
+    """Return the record at an index of a chunk as a dead letter."""
+    return DeadLetter(
+        chunk.topic,
+        chunk.partition,
+        int(chunk.offsets[index]),
+        int(chunk.timestamps[index]),
+        chunk.key(index),
+        chunk.values[index],
+        unfit.reason,
+        unfit.path,
+        unfit.message,
+    )
 
 
 def letters_table(letters: Sequence[DeadLetter], schema: pa.Schema) -> pa.Table:

@@ -23,7 +23,7 @@ from lakeward.model.fields import METADATA_NAMES, Decimal, List, Map, Struct, Ty
 from lakeward.records.arrow import arrow_schema, arrow_type, validity
 from lakeward.records.chunk import Chunk, micros_of
 from lakeward.records.columns import Place, duckdb_type, rebuild
-from lakeward.records.dead_letters import DeadLetter, Reason, Unfit
+from lakeward.records.dead_letters import DeadLetter, Reason, Unfit, letter_of
 from lakeward.records.loose_text import Loose, find_loose
 from lakeward.records.parse_json import decode_record, parse_object
 from lakeward.records.scan_json import PADDING, has_inexact_number, scan
@@ -45,6 +45,8 @@ class Decoded:
     bytes: int = 0
     """Size of all values, as they came."""
     drift: Counter[str] = field(default_factory=Counter)
+    condemned: list[int] = field(default_factory=list)
+    """Offsets of the letters whose records the decoder does not survive."""
 
 
 class JsonDecoder:
@@ -62,7 +64,7 @@ class JsonDecoder:
 
     def decode(self, chunk: Chunk) -> Decoded:
         """Turn a chunk into rows and dead letters."""
-        result = Decoded(self._schema.empty_table())
+        result = Decoded(self.no_rows())
         sizes = chunk.sizes()
         live = self._set_aside(chunk, sizes, result)
         text = _join(chunk, sizes, live)
@@ -82,13 +84,17 @@ class JsonDecoder:
         result.rows = pa.concat_tables(tables)
         return result
 
+    def no_rows(self) -> pa.Table:
+        """Return a table of the decoder's rows with none in it."""
+        return self._schema.empty_table()
+
     def _set_aside(self, chunk: Chunk, sizes: Indexes, result: Decoded) -> Indexes:
         """Take out tombstones and values over the limit; return the indexes of the rest."""
         result.tombstones = int(np.count_nonzero(sizes < 0))
         result.bytes = int(sizes.sum()) + result.tombstones
         for index in np.flatnonzero(sizes > self._limit).tolist():
             message = f"{sizes[index]} bytes are more than the limit of {self._limit}"
-            result.letters.append(_letter(chunk, index, Unfit(Reason.TOO_BIG, message)))
+            result.letters.append(letter_of(chunk, index, Unfit(Reason.TOO_BIG, message)))
         return np.flatnonzero((sizes >= 0) & (sizes <= self._limit))
 
     def _decode_at_once(self, text: _Text) -> tuple[list[pa.Array], npt.NDArray[np.bool_]]:
@@ -151,7 +157,7 @@ class JsonDecoder:
             try:
                 row, unknown = decode_record(value.decode(), self._fields)
             except Unfit as unfit:
-                result.letters.append(_letter(chunk, index, unfit))
+                result.letters.append(letter_of(chunk, index, unfit))
                 continue
             rows.append(row)
             rescued.append(index)
@@ -213,7 +219,7 @@ def _set_aside_binary(chunk: Chunk, live: Indexes, result: Decoded) -> Indexes:
             kept.append(index)
         except UnicodeDecodeError as wrong:
             message = f"byte {wrong.start} is not UTF-8"
-            result.letters.append(_letter(chunk, index, Unfit(Reason.NOT_UTF8, message)))
+            result.letters.append(letter_of(chunk, index, Unfit(Reason.NOT_UTF8, message)))
     return np.asarray(kept, np.int64)
 
 
@@ -225,20 +231,6 @@ def _origin(chunk: Chunk, live: Indexes) -> dict[str, pa.Array]:
         "_offset": pa.array(chunk.offsets[live]),
         "_timestamp": micros_of(chunk.timestamps[live]),
     }
-
-
-def _letter(chunk: Chunk, index: int, unfit: Unfit) -> DeadLetter:
-    return DeadLetter(
-        chunk.topic,
-        chunk.partition,
-        int(chunk.offsets[index]),
-        int(chunk.timestamps[index]),
-        chunk.key(index),
-        chunk.values[index],
-        unfit.reason,
-        unfit.path,
-        unfit.message,
-    )
 
 
 def _transform_sql(fields: Struct, loose: Loose) -> str:

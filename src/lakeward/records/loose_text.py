@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ Loose = frozenset[str]
 
 FEW_BRACKETS = 100
 """Text with more might be nested too deeply; the exact reader knows."""
+
+SHORT = 500
+"""Text of so many characters is remembered: claims and policies repeat from record to record."""
 
 # DuckDB prints numbers as a double would, and escapes in its own way; such text is not as it came.
 _BENT = r"(^|[:,\[])-?([0-9]+[.eE]|[0-9]{20})|\\u|^0$"
@@ -62,15 +66,24 @@ def read_loose(raw: pa.Array) -> tuple[pa.Array, Counts, Counts, Flags]:
     # A string without escapes has no quote inside, so only its own are trimmed.
     array = pc.if_else(is_string, pc.utf8_trim(raw, '"'), raw)
     structured = (own == Weight.OBJECT) | (own == Weight.ARRAY)
-    for index in np.flatnonzero(structured & ~suspects).tolist():
-        suspects[index] = not _is_sound(raw[index].as_py())
+    places = np.flatnonzero(structured & ~suspects)
+    suspects[places] = [not _is_sound(text) for text in raw.take(pa.array(places)).to_pylist()]
     return array, inside, own, suspects
 
 
 def _is_sound(text: str) -> bool:
     """Tell whether text is JSON to the letter, without a key twice; DuckDB lets more pass."""
+    return _known_sound(text) if len(text) <= SHORT else _check(text)
+
+
+@lru_cache(maxsize=4096)
+def _known_sound(text: str) -> bool:
+    return _check(text)
+
+
+def _check(text: str) -> bool:
     try:
-        json.loads(text, object_pairs_hook=_refuse_twins, parse_constant=_refuse)
+        _STRICT.decode(text)
     except (ValueError, RecursionError):
         return False
     return True
@@ -83,6 +96,9 @@ def _refuse_twins(pairs: list[tuple[str, Any]]) -> None:
 
 def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_refuse_twins, parse_constant=_refuse)
 
 
 def _bytes_of(raw: pa.Array) -> tuple[Bytes, Counts]:

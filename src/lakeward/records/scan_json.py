@@ -7,7 +7,9 @@ makes the row a suspect too; a suspect costs time, never truth.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 
 import numpy as np
@@ -36,6 +38,9 @@ MOST_KEYS = 4000
 
 MOST_BLANKS = 16
 
+BLOCK_BYTES = 1024 * 1024
+"""Text counted at once: what it takes stays in the processor's cache, which halves the cost."""
+
 _KEY = re.compile(rb'"([^"]*)"\s*:')
 _QUOTE, _COLON, _BACKSLASH, _COMMA = b'":\\,'
 _BLANKS = b" \t\n\r"
@@ -61,26 +66,39 @@ def scan(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
 
     `text` ends in PADDING; row i is `text[offsets[i]:offsets[i + 1]]` and must be an object.
     """
-    counts, suspects = count_keyed(text, offsets)
+    rows = len(offsets) - 1
+    counts, suspects = np.empty(rows, np.int64), np.empty(rows, np.bool_)
+    for first, last in _blocks(offsets):
+        begin, end = offsets[first], offsets[last] + len(PADDING)
+        block = count_keyed(text[begin:end], offsets[first : last + 1] - begin)
+        counts[first:last], suspects[first:last] = block
     empty = np.diff(offsets) == 0
     return counts, suspects | empty | (text[offsets[:-1]] != ord("{"))
+
+
+def _blocks(offsets: Counts) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows of about BLOCK_BYTES together, one row at least."""
+    steps = np.arange(0, offsets[-1] + BLOCK_BYTES, BLOCK_BYTES)
+    edges = np.unique(np.minimum(np.searchsorted(offsets, steps), len(offsets) - 1))
+    yield from itertools.pairwise(edges.tolist())
 
 
 def count_keyed(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
     """Count the keyed values inside each row, whatever the row is."""
     suspects = np.zeros(len(offsets) - 1, np.bool_)
     colons = np.flatnonzero(text == _COLON)
-    keys = colons[text[colons - 1] == _QUOTE] - 1
-    escaped = text[keys - 1] == _BACKSLASH
+    after_a_quote = text.take(colons - 1) == _QUOTE
+    keys, others = colons[after_a_quote] - 1, colons[~after_a_quote]
+    escaped = text.take(keys - 1) == _BACKSLASH
     if escaped.any():
         # After two backslashes nobody can tell at a glance whether the quote is escaped.
         _suspect_rows(suspects, offsets, keys[escaped & (text[keys - 2] == _BACKSLASH)])
         keys = keys[~escaped]
-    first = text[keys + 2]
-    spaced = _BLANK[first]
+    first = text.take(keys + 2)
+    spaced = _BLANK.take(first)
     if spaced.any():
         first = np.where(spaced, text[keys + 3], first)
-    doubtful = ~_KNOWN[first]
+    doubtful = ~_KNOWN.take(first)
     nulls = first == ord("n")
     if nulls.any():
         doubtful |= nulls & (text[np.minimum(keys + 3 + spaced, len(text) - 1)] != ord("u"))
@@ -88,11 +106,12 @@ def count_keyed(text: Bytes, offsets: Counts) -> tuple[Counts, Flags]:
     _suspect_rows(suspects, offsets, keys[doubtful])
     edges = np.searchsorted(keys, offsets)
     suspects |= np.diff(edges) > MOST_KEYS
-    running = np.concatenate(([0], np.cumsum(_WEIGHT[first])))
-    closers = np.flatnonzero((text == ord("}")) | (text == ord("]")))
+    running = np.concatenate(([0], np.cumsum(_WEIGHT.take(first))))
+    # One bit tells `]` from `}`.
+    closers = np.flatnonzero((text | 0x20) == ord("}"))
     _suspect_after(suspects, text, offsets, closers, _COMMA)
     # A blank between a key and its colon hides the key from the count above.
-    _suspect_after(suspects, text, offsets, colons[_BLANK[text[colons - 1]]], _QUOTE)
+    _suspect_after(suspects, text, offsets, others[_BLANK.take(text.take(others - 1))], _QUOTE)
     return running[edges[1:]] - running[edges[:-1]], suspects
 
 

@@ -57,8 +57,15 @@ class Inventory:
 @cache
 def locked_jars(jar_set: str) -> tuple[Jar, ...]:
     """Return the jars of a set, as the lock lists them."""
-    lock = tomllib.loads((files("lakeward.stack") / "locks" / "jars.toml").read_text("utf-8"))
-    return tuple(_read_line(*line) for line in lock[jar_set].items())
+    return read_lock((files("lakeward.stack") / "locks" / "jars.toml").read_text("utf-8"))[jar_set]
+
+
+def read_lock(text: str) -> dict[str, tuple[Jar, ...]]:
+    """Read the sets of a lock file."""
+    return {
+        jar_set: tuple(_read_line(*line) for line in lines.items())
+        for jar_set, lines in tomllib.loads(text).items()
+    }
 
 
 def _read_line(coordinates: str, facts: Mapping[str, Any]) -> Jar:
@@ -80,11 +87,22 @@ def fetch(
 ) -> list[Path]:
     """Return the jars of a set, fetching what is missing; `recheck` reads every byte again."""
     folder = jar_folder(jar_set, settings)
-    jars = locked_jars(jar_set)
-    if recheck or not is_fetched(jar_set, settings):
-        with held(folder.with_name(f"{jar_set}.lock")):
+    return fetch_into(folder, locked_jars(jar_set), settings, progress, recheck=recheck)
+
+
+def fetch_into(
+    folder: Path,
+    jars: Sequence[Jar],
+    settings: Settings,
+    progress: Progress = lambda _done: None,
+    *,
+    recheck: bool = False,
+) -> list[Path]:
+    """Return these jars in that folder, as `fetch` does with a set of the product's lock."""
+    if recheck or not are_in(folder, jars):
+        with held(folder.with_name(f"{folder.name}.lock")):
             # Another process may have fetched them while we waited for the lock.
-            if recheck or not is_fetched(jar_set, settings):
+            if recheck or not are_in(folder, jars):
                 _complete(folder, jars, settings, progress)
                 _stamp(folder, jars).touch()
     return [folder / jar.file_name for jar in jars]
@@ -92,8 +110,11 @@ def fetch(
 
 def is_fetched(jar_set: str, settings: Settings) -> bool:
     """Check cheaply that a set was verified once and still has the right sizes."""
-    folder = jar_folder(jar_set, settings)
-    jars = locked_jars(jar_set)
+    return are_in(jar_folder(jar_set, settings), locked_jars(jar_set))
+
+
+def are_in(folder: Path, jars: Sequence[Jar]) -> bool:
+    """Check cheaply that these jars were verified once and still have the right sizes."""
     return _stamp(folder, jars).exists() and all(_has_size(folder, jar) for jar in jars)
 
 

@@ -7,13 +7,14 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from lakeward.verify.jobs import Ledger
 from lakeward.verify.report import Tell
-from lakeward.verify.span import Place
+from lakeward.verify.span import BOTH, ROWS, Place, Span
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,17 +44,39 @@ class History:
             return ()
         return stretches[index].schema_ids
 
+    def flatten(self) -> None:
+        """Cut stretches that overlap, where offsets were read again, into ones that do not."""
+        for place, stretches in self.stretches.items():
+            if any(after.start < before.end for before, after in pairwise(stretches)):
+                self.stretches[place] = _flat(stretches)
+
+
+def _flat(stretches: list[Stretch]) -> list[Stretch]:
+    edges = sorted({edge for each in stretches for edge in (each.start, each.end)})
+    newest_first = stretches[::-1]
+    flat = []
+    for start, end in pairwise(edges):
+        here = [each.schema_ids for each in newest_first if each.start <= start < each.end]
+        if here:
+            flat.append(Stretch(start, end, tuple(dict.fromkeys(n for ids in here for n in ids))))
+    return flat
+
 
 def read_history(table: Table, ledger: Ledger, tell: Tell) -> History:
     """Walk a job's snapshots from the oldest on; report every gap, overlap and contradiction."""
     snapshots = list(ancestors_of(table.current_snapshot(), table.metadata))[::-1]
     # A first snapshot without parent may also be one whose elders were expired (Nessie).
     complete = bool(snapshots) and (snapshots[0].sequence_number or 0) <= 1
+    founded = _founded(snapshots, ledger)
+    if founded is not None:
+        # What was there before the job took the table over is nobody's history.
+        snapshots, complete = snapshots[founded:], True
     walk = _Walk(ledger, tell, complete)
     for snapshot in snapshots:
         if _summary(snapshot).get("lakeward.job") == ledger.job:
             walk.take(snapshot)
     walk.finish()
+    walk.history.flatten()
     return walk.history
 
 
@@ -67,9 +90,15 @@ class _Walk:
         self._batch: int | None = None
         self._schemas: dict[int, None] = {}
         self._next: dict[Place, int] = {}
+        self._chains: dict[Place, list[Span]] = {
+            (name, partition): _rows_of(topic.spans(partition))
+            for name, topic in ledger.topics.items()
+            for partition in topic.partitions()
+        }
+        self._link: dict[Place, int] = dict.fromkeys(self._chains, 0)
+        """Which span of its chain each partition has come to."""
         if complete:
-            for name, topic in ledger.topics.items():
-                self._next |= {(name, part): start for part, start in topic.starts.items()}
+            self._next = {place: chain[0].start for place, chain in self._chains.items() if chain}
 
     def take(self, snapshot: Snapshot) -> None:
         summary = _summary(snapshot)
@@ -93,7 +122,7 @@ class _Walk:
             self._next.clear()
 
     def _take_range(self, place: Place, start: int, end: int, snapshot: Snapshot) -> None:
-        due = self._next.get(place)
+        due = self._follow(place, start)
         if due is not None and due != start:
             kind = "a gap" if start > due else "an overlap"
             self._tell(
@@ -101,16 +130,59 @@ class _Walk:
                 f"takes [{start}, {end}) after {due}"
             )
         self._next[place] = end
-        self.history.stretches[place].append(Stretch(start, end, tuple(self._schemas)))
+        if self._is_readable(place):
+            self.history.stretches[place].append(Stretch(start, end, tuple(self._schemas)))
+
+    def _follow(self, place: Place, start: int | None) -> int | None:
+        """Return where the next range is due, past the decisions of operators up to `start`."""
+        due, chain = self._next.get(place), self._chains.get(place, [])
+        if due is None and start is not None:
+            # Older snapshots have expired; the first range seen tells which span it belongs to.
+            fitting = (n for n, span in enumerate(chain) if span.start <= start < span.end)
+            self._link[place] = next(fitting, 0)
+        for number in range(self._link.get(place, 0), len(chain) - 1):
+            if due is None or due == start:
+                break
+            if chain[number].end == due:
+                self._link[place] = number + 1
+                due = chain[number + 1].start
+        return due
+
+    def _is_readable(self, place: Place) -> bool:
+        """Whether the range just taken is of the topic Kafka has now."""
+        topic, chain = self._ledger.topics.get(place[0]), self._chains.get(place)
+        return not topic or not chain or chain[self._link[place]].topic_id == topic.id
 
     def finish(self) -> None:
-        for (topic, partition), reached in self._next.items():
+        for place in self._next:
+            topic, partition = place
+            reached = self._follow(place, None)
+            known = self._ledger.topics.get(topic)
+            if known and partition not in known.positions and self._chains.get(place):
+                # The topic was created again with fewer partitions.
+                continue
             position = self._ledger.position(topic, partition)
             if position != reached:
                 self._tell(
                     f"{topic}-{partition}: the ledger stands at {position}, "
                     f"its snapshots end at {reached}"
                 )
+
+
+def _rows_of(spans: list[Span]) -> list[Span]:
+    """Return the readings a data table's own snapshots tell of, and the current one."""
+    return [span for span in spans[:-1] if span.holds in (BOTH, ROWS)] + spans[-1:]
+
+
+def _founded(snapshots: list[Snapshot], ledger: Ledger) -> int | None:
+    """Return which snapshot began the job's life on a table it adopted."""
+    since = ledger.adopted.get("since")
+    for index, snapshot in enumerate(snapshots if since is not None else ()):
+        summary = _summary(snapshot)
+        mine = summary.get("lakeward.job") == ledger.job
+        if mine and summary.get("lakeward.generation") == str(since):
+            return index
+    return None
 
 
 def _summary(snapshot: Snapshot) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 
 from lakeward.errors import DestinationError, TableUnsuitable
 from lakeward.schemas.dead_letter import SUFFIX
+from lakeward.verify.span import BOTH, Span
 
 PREFIX = "lakeward.ledger."
 KEY_COLUMNS = ("_topic", "_kafka_partition", "_offset")
@@ -25,6 +26,21 @@ class TopicPosition:
     id: str
     starts: Mapping[int, int]
     positions: Mapping[int, int]
+    former: tuple[Span, ...] = ()
+    """What was read before an operator moved the job, in the order of reading."""
+    closed: bool = False
+    """Whether an operator has said that the topic is gone for good."""
+
+    def partitions(self) -> list[int]:
+        return sorted({*self.positions, *(span.partition for span in self.former)})
+
+    def spans(self, partition: int) -> list[Span]:
+        """Return every reading of a partition, the current one last."""
+        found = [span for span in self.former if span.partition == partition]
+        if partition in self.positions:
+            end = self.positions[partition]
+            found.append(Span(partition, self.starts.get(partition, 0), end, self.id))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +52,10 @@ class Ledger:
     cluster_id: str
     topics: Mapping[str, TopicPosition]
     tables: tuple[str, ...] | None
+    generation: int = 0
+    """How often operators have moved the job."""
+    adopted: Mapping[str, int] = field(default_factory=dict)
+    """How many `rows` and `letters` of others say of no offset of ours, and `since` when."""
 
     def position(self, topic: str, partition: int) -> int:
         known = self.topics.get(topic)
@@ -165,6 +185,8 @@ def _read(text: str, where: str) -> Ledger:
             raw["cluster_id"],
             {name: _topic(topic) for name, topic in raw["topics"].items()},
             None if tables is None else tuple(tables),
+            int(raw.get("generation", 0)),
+            {kind: int(count) for kind, count in (raw.get("adopted") or {}).items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as broken:
         raise DestinationError(
@@ -179,4 +201,12 @@ def _topic(raw: Any) -> TopicPosition:
         raw["id"],
         {int(partition): int(start) for partition, start in raw["starts"].items()},
         {int(partition): int(position[0]) for partition, position in raw["positions"].items()},
+        tuple(_span(*span) for span in raw.get("former", ())),
+        bool(raw.get("closed", False)),
     )
+
+
+def _span(
+    partition: int, start: int, end: int, topic_id: str, _generation: int, holds: str = BOTH
+) -> Span:
+    return Span(partition, start, end, topic_id, holds)

@@ -16,8 +16,11 @@ from lakeward.verify.partitioning import PartitionField, misplacement, partition
 from lakeward.verify.readback import StoredRow
 from lakeward.verify.report import Category
 from lakeward.verify.span import Place
-from lakeward.verify.strict_json import Unfit
+from lakeward.verify.strict_json import Undecidable, Unfit
 from lakeward.verify.topics import Record
+
+CRASHED = "crashes-decoder"
+"""The reason of a record that no process survived: what else it might have been, nobody knows."""
 
 Verdict = tuple[Category, str] | None
 """What is wrong, or nothing."""
@@ -77,16 +80,34 @@ def judge(
         return Category.LOST, f"neither in {rules.job.table_name} nor in its dead letters"
     if copies > 1:
         return Category.DUPLICATED, f"{len(rows)} rows and {len(letters)} dead letters"
-    if letters:
-        changed = _altered_letter(record, letters[0].values)
-        if changed is not None:
-            return Category.ALTERED, changed
+    return (
+        judge_row(rules, place, record, rows[0])
+        if rows
+        else (judge_letter(rules, place, record, letters[0]))
+    )
+
+
+def judge_row(rules: Rules, place: Place, record: Record, row: StoredRow) -> Verdict:
+    """Decide on one row: is it what one of the schemas it may have been judged by expects?"""
     verdict: Verdict = None
     for expectation in rules.expectations_at(place, record.offset):
-        if rows:
-            verdict = _judge_row(rules, expectation, place, record, rows[0].values)
-        else:
-            verdict = _judge_letter(expectation, record.value, letters[0].values)
+        verdict = _judge_row(rules, expectation, place, record, row.values)
+        if verdict is None:
+            return None
+    return verdict
+
+
+def judge_letter(rules: Rules, place: Place, record: Record, letter: StoredRow) -> Verdict:
+    """Decide on one dead letter: does it hold the record, and did that not fit?"""
+    changed = _altered_letter(record, letter.values)
+    if changed is not None:
+        return Category.ALTERED, changed
+    if letter.values["reason"] == CRASHED:
+        raise Undecidable
+    assert record.value is not None
+    verdict: Verdict = None
+    for expectation in rules.expectations_at(place, record.offset):
+        verdict = _judge_letter(expectation, record.value, letter.values)
         if verdict is None:
             return None
     return verdict

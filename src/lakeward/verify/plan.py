@@ -10,12 +10,13 @@ from pathlib import Path
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
+from lakeward.errors import TopicMissing
 from lakeward.verify.files import StoredFile, stored_files
 from lakeward.verify.jobs import Job, Ledger, TopicPosition, find_jobs
 from lakeward.verify.report import Category, Finding, Findings, Tell
 from lakeward.verify.sent import SentRange, load_sent
-from lakeward.verify.span import Range
-from lakeward.verify.topics import Topics
+from lakeward.verify.span import Place, Range, segments
+from lakeward.verify.topics import Topic, Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,15 @@ def _plan(job: Job, cluster_id: str, topics: Topics, findings: Findings) -> Chec
     ranges: list[Range] = []
     ignored = set(job.foreign_topics)
     for name, known in sorted(job.ledger.topics.items()):
-        topic = topics.describe(name)
-        if topic.id != known.id:
+        topic = _described(name, known, topics)
+        if topic is not None and topic.id != known.id and not known.closed:
             tell(f"topic {name} was re-created: the ledger knows {known.id}, Kafka {topic.id}")
             ignored.add(name)
             continue
-        ranges += _ranges(job, name, known, topics, topic.partitions, tell)
+        if topic is None or topic.id != known.id:
+            ranges += [_unreadable(name, partition, known) for partition in known.partitions()]
+        else:
+            ranges += _ranges(job, known, topic, topics, tell)
     list_files = partial(stored_files, tell=teller(findings, job, Category.FILES))
     letter_files = list_files(job.letters) if job.letters else []
     return Check(job, tuple(ranges), list_files(job.table), letter_files, frozenset(ignored))
@@ -103,6 +107,8 @@ def _check_identity(job: Job, cluster_id: str, tell: Tell) -> None:
     _check_uuid(job.table, job.ledger, tell)
     if job.letters is not None and job.letters_ledger is not None:
         _check_uuid(job.letters, job.letters_ledger, tell)
+        if job.letters_ledger.generation != job.ledger.generation:
+            tell("an operator's decision has reached only one of the tables")
 
 
 def _check_uuid(table: Table, ledger: Ledger, tell: Tell) -> None:
@@ -111,28 +117,54 @@ def _check_uuid(table: Table, ledger: Ledger, tell: Tell) -> None:
         tell(f"{name} is not the table its ledger was written for: its uuid differs")
 
 
+def _described(name: str, known: TopicPosition, topics: Topics) -> Topic | None:
+    """Describe a topic; None if it is gone and an operator has said so."""
+    try:
+        return topics.describe(name)
+    except TopicMissing:
+        if known.closed:
+            return None
+        raise
+
+
 def _ranges(
-    job: Job,
-    name: str,
-    known: TopicPosition,
-    topics: Topics,
-    partitions: frozenset[int],
-    tell: Tell,
+    job: Job, known: TopicPosition, topic: Topic, topics: Topics, tell: Tell
 ) -> list[Range]:
     ranges = []
-    for partition, end in sorted(known.positions.items()):
-        if partition not in partitions:
-            tell(f"{name}-{partition} does not exist in Kafka")
-            continue
-        low, high = topics.bounds(name, partition)
-        if end > high:
-            tell(f"{name}-{partition}: the ledger stands at {end}, Kafka ends at {high}")
-        start = known.starts.get(partition, 0)
-        ahead = job.letters_ledger.position(name, partition) if job.letters_ledger else -1
-        readable = min(max(start, low), end)
-        waiting = max(0, high - end)
-        ranges.append(Range(name, partition, start, readable, end, max(end, ahead), waiting))
-    for partition in sorted(partitions - set(known.positions)):
-        low, high = topics.bounds(name, partition)
-        ranges.append(Range(name, partition, low, low, low, low, high - low))
+    for partition in known.partitions():
+        if partition in topic.partitions:
+            low, high = topics.bounds(topic.name, partition)
+            ranges.append(_range(job, known, (topic.name, partition), (low, high), tell))
+        elif partition in known.positions:
+            tell(f"{topic.name}-{partition} does not exist in Kafka")
+        else:
+            ranges.append(_unreadable(topic.name, partition, known))
+    for partition in sorted(topic.partitions - set(known.partitions())):
+        low, high = topics.bounds(topic.name, partition)
+        ranges.append(Range(topic.name, partition, low, low, low, low, high - low))
     return ranges
+
+
+def _range(
+    job: Job, known: TopicPosition, place: Place, bounds: tuple[int, int], tell: Tell
+) -> Range:
+    (name, partition), (low, high) = place, bounds
+    position = known.positions.get(partition, low)
+    if position > high:
+        tell(f"{name}-{partition}: the ledger stands at {position}, Kafka ends at {high}")
+    spans = known.spans(partition)
+    start, end = min(span.start for span in spans), max(span.end for span in spans)
+    ahead = -1
+    if job.letters_ledger and job.letters_ledger.generation == job.ledger.generation:
+        ahead = job.letters_ledger.position(name, partition)
+    moved = () if len(spans) == 1 else segments(spans, known.id, (position, ahead))
+    readable = min(max(start, low), end)
+    waiting = max(0, high - end)
+    return Range(name, partition, start, readable, end, max(end, ahead), waiting, moved)
+
+
+def _unreadable(name: str, partition: int, known: TopicPosition) -> Range:
+    """Return what was read of a partition that is gone: nothing to compare it with is left."""
+    spans = known.spans(partition)
+    start, end = min(span.start for span in spans), max(span.end for span in spans)
+    return Range(name, partition, start, end, end, end, 0, segments(spans, None, (0, 0)))

@@ -37,6 +37,12 @@ Tell = Callable[[str], None]
 
 OF_RECORDS = tuple(Category)[:6]
 
+WORDS = {
+    "skipped": "offsets skipped",
+    "read_again": "records there more than once",
+    "adopted": "rows of others adopted",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -76,6 +82,12 @@ class Tally:
     """Offsets Kafka no longer has, and records nested too deep to compare."""
     waiting: int = 0
     """Offsets the job has not read yet; nothing is said about them."""
+    skipped: int = 0
+    """Offsets an operator has decided to leave out."""
+    read_again: int = 0
+    """Records that are there more than once, because an operator has had them read again."""
+    adopted: int = 0
+    """Rows and dead letters that others had written before the job came; they are not judged."""
     findings: Counter[str] = field(default_factory=Counter)
 
 
@@ -106,6 +118,8 @@ class Report:
     """How many findings there are, by category."""
     findings: tuple[Finding, ...]
     """The first findings, as many as were asked for."""
+    strangers: int = 0
+    """Adopted rows and dead letters of places the jobs do not read."""
 
     @property
     def clean(self) -> bool:
@@ -123,6 +137,13 @@ class Report:
     def waiting(self) -> int:
         return sum(tally.waiting for tally in self.partitions)
 
+    def decided(self) -> dict[str, int]:
+        """Return what operators' decisions account for, as far as there is any."""
+        kinds = ("skipped", "read_again", "adopted")
+        counts = {kind: sum(getattr(tally, kind) for tally in self.partitions) for kind in kinds}
+        counts["adopted"] += self.strangers
+        return counts
+
     def verdict(self) -> str:
         """Say in one line whether every record is where it belongs."""
         if not self.clean:
@@ -134,6 +155,9 @@ class Report:
         line = f"Verified {self.records:,} records: 0 lost, 0 duplicated, 0 altered, 0 misplaced"
         if self.unverifiable:
             line += f" ({self.unverifiable:,} could not be compared)"
+        told = [f"{count:,} {WORDS[kind]}" for kind, count in self.decided().items() if count]
+        if told:
+            line += f"; by decision: {', '.join(told)}"
         if self.waiting:
             line += f"; {self.waiting:,} more are not read yet"
         return line
@@ -146,6 +170,7 @@ class Report:
             "records": self.records,
             "unverifiable": self.unverifiable,
             "waiting": self.waiting,
+            **self.decided(),
             "counts": {category.value: self.counts.get(category, 0) for category in Category},
             "partitions": [_tally_json(tally) for tally in self.partitions],
             "findings": [asdict(finding) for finding in self.findings],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -41,12 +42,13 @@ def verify_jobs(
 def run_checks(plan: Plan, topics: Topics, progress: Progress | None = None) -> Report:
     """Carry out a plan, job by job, partition by partition."""
     steps = _Steps(progress)
-    tallies = [tally for check in plan.checks for tally in _run(check, plan, topics, steps)]
+    done = [_run(check, plan, topics, steps) for check in plan.checks]
     return Report(
         tuple(check.job.name for check in plan.checks),
-        tuple(tallies),
+        tuple(tally for tallies, _strangers in done for tally in tallies),
         dict(plan.findings.counts),
         tuple(plan.findings.kept),
+        sum(strangers for _tallies, strangers in done),
     )
 
 
@@ -63,19 +65,22 @@ class _Steps:
             self._progress(self._done)
 
 
-def _run(check: Check, plan: Plan, topics: Topics, steps: _Steps) -> list[Tally]:
+def _run(check: Check, plan: Plan, topics: Topics, steps: _Steps) -> tuple[list[Tally], int]:
+    """Verify one job; return its tallies, and how many adopted rows no partition of it has."""
     job = check.job
     history = read_history(job.table, job.ledger, plan.tell(job, Category.LEDGER))
     rules = make_rules(job, history, check.files, plan.options.max_record_bytes)
     tell = plan.tell(job, Category.FILES)
     rows, letters = _shelves(check, tell, steps)
-    bench = Bench(rules, rows, letters, plan.findings, check.ignored_topics)
+    adopted = {"row": "rows", "dead letter": "letters"}
+    budget = Counter({kind: job.ledger.adopted.get(name, 0) for kind, name in adopted.items()})
+    bench = Bench(rules, rows, letters, plan.findings, check.ignored_topics, budget)
     tallies = []
     for covered in check.ranges:
         sent = checks_within(plan.sent, job.ledger.topics[covered.topic].id, covered)
         tallies.append(PartitionCheck(bench, covered, sent).run(topics, steps.add))
-    bench.strangers()
-    return tallies
+    bench.pass_over()
+    return tallies, bench.strangers.total()
 
 
 def _shelves(check: Check, tell: Tell, steps: _Steps) -> tuple[Shelf, Shelf]:

@@ -25,7 +25,11 @@ class Unfit(Exception):
         return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
-class TooDeep(Exception):
+class Undecidable(Exception):
+    """Raised when nobody can say what should have become of a record."""
+
+
+class TooDeep(Undecidable):
     """Raised when a value is nested deeper than anyone can be asked to follow."""
 
 

@@ -19,9 +19,9 @@ from pyiceberg.types import StringType
 from lakeward.catalogs.tables import create_table, from_iceberg, load_table
 from lakeward.errors import Fenced, JobStopped, StorageFull, TableMissing, TableUnsuitable
 from lakeward.model.fields import Kind, Struct, optional, required
-from lakeward.model.ledger import property_name
+from lakeward.model.ledger import Decision, from_json, property_name
 from lakeward.model.offsets import Batch, Position, Slice, TopicPartition
-from lakeward.model.outcome import Applied, TaskResult
+from lakeward.model.outcome import TaskResult
 from lakeward.model.protocol import Discarded, Pin
 from lakeward.model.spec import CatalogSpec, JobSpec, Limits, SourceSpec, TableName
 from lakeward.records.arrow import arrow_schema
@@ -29,6 +29,7 @@ from lakeward.records.chunk import Chunk
 from lakeward.records.dead_letters import letters_table
 from lakeward.records.decode_json import JsonDecoder
 from lakeward.schemas.shape import TableShape
+from lakeward.sinks.iceberg.decide import view_tables, write_decision
 from lakeward.sinks.iceberg.files import FileSet
 from lakeward.sinks.iceberg.founding import Origin
 from lakeward.sinks.iceberg.sink import IcebergSink, JobState
@@ -124,10 +125,10 @@ def test_a_batch_and_its_position_are_committed_together(spec: JobSpec, catalog:
     sink, state = started(spec, catalog)
     batch, result = work(sink, state, spec, [*good(5), b"junk"])
     outcome = sink.commit(state, batch, result, pin(spec, state))
-    assert isinstance(outcome, Applied)
+    assert isinstance(outcome, JobState)
     table = load_table(catalog, TABLE)
     assert table.current_snapshot() is not None
-    assert table.current_snapshot().snapshot_id == outcome.snapshot_id  # type: ignore[union-attr]
+    assert table.current_snapshot().snapshot_id == outcome.ledger.snapshot_id  # type: ignore[union-attr]
     assert (count(catalog), count(catalog, LETTERS), offset(catalog, spec)) == (5, 1, 6)
     summary = table.current_snapshot().summary.additional_properties  # type: ignore[union-attr]
     assert summary["lakeward.ranges"] == '{"t":{"0":[0,6]}}'
@@ -169,7 +170,7 @@ def test_a_second_coordinator_takes_over_and_the_first_is_fenced(
     assert count(catalog) == 0
     fresh = second.read()
     assert isinstance(
-        second.commit(fresh, *work(second, fresh, spec, good(5)), pin(spec, fresh)), Applied
+        second.commit(fresh, *work(second, fresh, spec, good(5)), pin(spec, fresh)), JobState
     )
     assert count(catalog) == 5
 
@@ -191,7 +192,7 @@ def test_a_foreign_commit_in_between_only_costs_a_second_attempt(
     foreign = load_table(catalog, TABLE)
     with foreign.transaction() as transaction, transaction.update_snapshot().fast_append():
         pass
-    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), Applied)
+    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), JobState)
     assert (count(catalog), offset(catalog, spec)) == (5, 5)
 
 
@@ -206,7 +207,7 @@ def test_an_answer_that_is_lost_is_looked_up_in_the_table(
         raise TimeoutError("the answer was lost")
 
     on_commit(monkeypatch, catalog, land_and_fail)
-    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), Applied)
+    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), JobState)
     assert (count(catalog), offset(catalog, spec)) == (5, 5)
 
 
@@ -221,7 +222,7 @@ def test_a_conflict_reported_for_a_commit_that_landed_is_seen_through(
         raise CommitFailedException("409, although it landed")
 
     on_commit(monkeypatch, catalog, land_and_refuse)
-    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), Applied)
+    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), JobState)
     assert count(catalog) == 5
 
 
@@ -238,7 +239,7 @@ def test_a_catalog_that_fails_for_a_while_gets_the_same_files_again(
         return call()
 
     on_commit(monkeypatch, catalog, fail_twice)
-    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), Applied)
+    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), JobState)
     assert (count(catalog), offset(catalog, spec)) == (5, 5)
 
 
@@ -258,7 +259,7 @@ def test_a_commit_that_lands_late_is_not_repeated(
         return call()
 
     on_commit(monkeypatch, catalog, hold_the_first)
-    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), Applied)
+    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), JobState)
     assert (count(catalog), offset(catalog, spec)) == (5, 5)
 
 
@@ -272,7 +273,7 @@ def test_a_schema_changed_meanwhile_sends_the_batch_back_to_planning(
     assert sink.commit(state, batch, result, pin(spec, state)) == Discarded("the schema changed")
     fresh = sink.read()
     again = work(sink, fresh, spec, good(5))
-    assert isinstance(sink.commit(fresh, *again, pin(spec, fresh)), Applied)
+    assert isinstance(sink.commit(fresh, *again, pin(spec, fresh)), JobState)
     assert load_table(catalog, TABLE).scan().to_arrow().column("extra").null_count == 5
 
 
@@ -324,6 +325,47 @@ def test_a_ledger_that_was_removed_stops_the_job(spec: JobSpec, catalog: Catalog
         sink.read()
 
 
+def test_a_ledger_that_cannot_be_read_stops_the_job_and_names_the_way_out(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    sink, _ = started(spec, catalog)
+    with load_table(catalog, TABLE).transaction() as transaction:
+        transaction.set_properties({property_name(spec.name): "{}"})
+    with pytest.raises(JobStopped, match="`lakeward job adopt job --from table`"):
+        sink.read()
+
+
+def test_a_decision_that_reached_one_table_only_stops_the_job(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    sink, state = started(spec, catalog)
+    decision = Decision(1, "resume-from job earliest", 0, "me@here", "", ())
+    moved = replace(state.ledger, generation=1, decisions=(decision,))
+    tables = view_tables(catalog, spec)
+    assert write_decision(catalog, replace(tables, letters=None), moved, 5.0)
+    with pytest.raises(Fenced):
+        sink.read()
+    with pytest.raises(JobStopped, match="`lakeward job resume-from job earliest`"):
+        started(spec, catalog)
+
+
+def test_a_decision_is_made_on_the_tables_as_they_were_read(
+    spec: JobSpec, catalog: Catalog
+) -> None:
+    sink, state = started(spec, catalog)
+    tables = view_tables(catalog, spec)
+    sink.commit(state, *work(sink, state, spec, good(5)), pin(spec, state))
+    decision = Decision(1, "resume-from job earliest", 0, "me@here", "", ())
+    moved = replace(state.ledger, generation=1, decisions=(decision,))
+    assert not write_decision(catalog, tables, moved, 5.0)
+    assert (count(catalog), offset_in(catalog, TABLE)) == (5, 5)
+
+
+def offset_in(catalog: Catalog, name: TableName) -> int:
+    ledger = from_json(load_table(catalog, name).properties[property_name("job")])
+    return ledger.positions()[TopicPartition("t", 0)].offset
+
+
 def test_a_history_that_was_cut_in_front_of_our_snapshot_stops_the_job(
     spec: JobSpec, catalog: Catalog
 ) -> None:
@@ -365,7 +407,7 @@ def test_dead_letters_committed_without_their_rows_pin_the_batch(
     assert found.half_done.revision == spec.revision
     redo, fresh = work(again, found, spec, [*good(5), b"junk"])
     fresh.letter_files = []
-    assert isinstance(again.commit(found, redo, fresh, pin(spec, found)), Applied)
+    assert isinstance(again.commit(found, redo, fresh, pin(spec, found)), JobState)
     assert (count(catalog), count(catalog, LETTERS), offset(catalog, spec)) == (5, 1, 6)
     assert again.read().half_done is None
 
@@ -449,7 +491,7 @@ def test_a_topic_added_to_the_connector_enters_the_ledger_with_its_first_batch(
     result = TaskResult(ends={part.where: Position(50)})
     ids = {"t": "topic-id", "u": "other-id"}
     added = replace(pin(spec, state), topic_ids=ids)
-    assert isinstance(sink.commit(state, Batch((part,), ((part,),)), result, added), Applied)
+    assert isinstance(sink.commit(state, Batch((part,), ((part,),)), result, added), JobState)
     topic = sink.read().ledger.topics["u"]
     assert (topic.id, topic.starts, topic.positions) == ("other-id", {2: 40}, {2: Position(50)})
 
@@ -492,7 +534,7 @@ def test_a_full_disk_while_manifests_are_written_is_worth_a_retry(
         patch.setattr("pyiceberg.table.update.snapshot.write_manifest", full)
         with pytest.raises(StorageFull):
             sink.commit(state, batch, result, pin(spec, state))
-    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), Applied)
+    assert isinstance(sink.commit(state, batch, result, pin(spec, state)), JobState)
     assert count(catalog) == 3
 
 

@@ -17,6 +17,7 @@ from lakeward.catalogs.warehouse import create_warehouse, embedded_catalog
 from lakeward.errors import DestinationError
 from lakeward.verify.history import History, read_history
 from lakeward.verify.jobs import Ledger, TopicPosition, find_jobs, ledgers_of
+from lakeward.verify.span import Span
 
 
 @pytest.fixture
@@ -141,6 +142,81 @@ def test_a_batch_may_be_finished_under_the_schema_it_was_begun_with(table: Table
     assert found.schema_ids(("t", 0), 0) == (1, 0)
 
 
+def moved(former: list[tuple[int, int, str]], start: int, position: int, **more: Any) -> Ledger:
+    """Return the ledger of a job that operators have moved."""
+    spans = tuple(Span(0, *each) for each in former)
+    topic = TopicPosition("id", {0: start}, {0: position}, spans)
+    return Ledger("j", "", "", {"t": topic}, (), **more)
+
+
+@pytest.mark.parametrize(
+    ("former", "start", "ranges"),
+    [
+        ([(0, 10, "id")], 30, [[0, 10], [30, 40]]),
+        ([(0, 10, "id")], 4, [[0, 10], [4, 40]]),
+        ([(0, 10, "id"), (0, 5, "id")], 0, [[0, 10], [0, 5], [0, 40]]),
+        ([(0, 6, "id"), (6, 10, "id/cut")], 6, [[0, 10], [6, 40]]),
+        ([(0, 10, "old")], 0, [[0, 10], [0, 40]]),
+        ([(0, 10, "id")], 40, [[0, 10]]),
+    ],
+    ids=["gap", "rewind", "rewound twice", "log cut", "topic created again", "nothing read since"],
+)
+def test_a_job_goes_on_where_an_operator_put_it(
+    table: Table, former: list[tuple[int, int, str]], start: int, ranges: list[list[int]]
+) -> None:
+    commit(table, 0, None)
+    for number, taken in enumerate(ranges, 1):
+        commit(table, number, {"0": taken})
+        commit(table, number, None)
+    _history, told = history(table, moved(former, start, 40))
+    assert not told
+
+
+def test_a_job_that_went_on_elsewhere_than_decided_is_told(table: Table) -> None:
+    commit(table, 0, None)
+    commit(table, 1, {"0": [0, 10]})
+    commit(table, 2, {"0": [31, 40]})
+    _history, told = history(table, moved([(0, 10, "id")], 30, 40))
+    assert len(told) == 1
+    assert told[0].startswith("a gap in t-0")
+
+
+def test_offsets_read_again_may_have_been_judged_by_either_schema(table: Table) -> None:
+    commit(table, 1, {"0": [0, 10]})
+    with table.update_schema() as change:
+        change.add_column("more", LongType())
+    commit(table, 1, None)
+    commit(table, 2, {"0": [10, 12]})
+    commit(table, 3, {"0": [5, 20]})
+    found, _told = history(table, moved([(0, 12, "id")], 5, 20))
+    assert found.schema_ids(("t", 0), 4) == (0,)
+    assert found.schema_ids(("t", 0), 5) == (1, 0)
+    assert found.schema_ids(("t", 0), 15) == (1,)
+    assert found.schema_ids(("t", 0), 20) == ()
+
+
+def test_a_topic_that_is_gone_tells_nothing_about_the_one_of_its_name(table: Table) -> None:
+    commit(table, 1, {"0": [0, 10]})
+    with table.update_schema() as change:
+        change.add_column("more", LongType())
+    commit(table, 2, {"0": [10, 12]})
+    commit(table, 3, {"0": [0, 20]})
+    found, told = history(table, moved([(0, 12, "old")], 0, 20))
+    assert not told
+    assert found.schema_ids(("t", 0), 0) == (1,)
+
+
+def test_what_was_there_before_a_table_was_adopted_is_not_followed(table: Table) -> None:
+    commit(table, 1, {"0": [0, 10]})
+    commit(table, 2, {"0": [77, 80]})
+    summary = {"lakeward.job": "j", "lakeward.batch": "0", "lakeward.generation": "1"}
+    with table.transaction() as change:
+        change.update_snapshot(snapshot_properties=summary).fast_append().commit()
+    commit(table, 1, {"0": [20, 30]})
+    assert history(table, moved([], 20, 30, adopted={"rows": 0, "since": 1}))[1] == []
+    assert len(history(table, moved([], 20, 30))[1]) > 0
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"version": 2}', '{"version": 1, "job": "j"}', '{"version": 1'],
 )  # fmt: skip
@@ -166,6 +242,22 @@ def test_a_ledger_says_where_the_job_stands(table: Table) -> None:
     assert found.position("t", 0) == 7
     assert found.topics["t"].starts == {0: 1}
     assert found.position("t", 1) == found.position("u", 0) == -1
+
+
+def test_a_ledger_tells_what_operators_decided(table: Table) -> None:
+    topic = {
+        "id": "i", "starts": {"0": 30}, "positions": {"0": [40, 3]}, "closed": True,
+        "former": [[0, 1, 7, "i", 1, "both"], [1, 5, 9, "old", 1, "letters"]],
+    }  # fmt: skip
+    text = ledger_property(topics={"t": topic}, generation=1, adopted={"rows": 5})
+    with table.transaction() as change:
+        change.set_properties({"lakeward.ledger.j": text})
+    (found,) = ledgers_of(table)
+    assert (found.generation, found.adopted) == (1, {"rows": 5})
+    known = found.topics["t"]
+    assert known.closed
+    assert known.spans(0) == [Span(0, 1, 7, "i"), Span(0, 30, 40, "i")]
+    assert known.spans(1) == [Span(1, 5, 9, "old", "letters")]
 
 
 def test_no_job_is_one_clear_line(catalog: Catalog, table: Table) -> None:

@@ -41,6 +41,18 @@ from lakeward.sinks.iceberg.storage import storage_errors
 Updates = tuple[TableUpdate, ...]
 
 
+class _Transaction(Transaction):
+    """A transaction that only ever looks at the table as it was read.
+
+    PyIceberg copies the whole metadata at every look: fourteen times per commit, 3 seconds for a
+    table of 5,000 snapshots.
+    """
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        return self._table.metadata
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a commit brings: files, the ledger that covers them, and notes for readers."""
@@ -52,7 +64,7 @@ class Change:
 
 def commit(catalog: Catalog, table: Table, change: Change, timeout: float) -> Outcome:
     """Apply a change to the table as it was read, or to nothing."""
-    transaction = Transaction(table)
+    transaction = _Transaction(table)
     with storage_errors(str(table.name())):
         updates, snapshot_id = _snapshot(transaction, change)
     head = table.metadata.refs.get(change.ledger.ref)

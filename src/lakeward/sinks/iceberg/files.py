@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
 
+from lakeward.sinks.iceberg.dictionaries import dictionary_columns
 from lakeward.sinks.iceberg.metrics import Metrics
 from lakeward.sinks.iceberg.parquet import ParquetOptions, parquet_options
 from lakeward.sinks.iceberg.partition import folder, split
@@ -24,6 +25,9 @@ from lakeward.sinks.iceberg.storage import storage_errors
 
 OPEN_FILES = 64
 """Files kept open at once; beyond, the one idle longest is finished, so memory stays bounded."""
+
+PIECE_ROWS = 500
+"""Pieces with fewer rows on average are joined before they are written."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +57,23 @@ class FileSet:
         self._target = target
         self._storage = load_file_io(dict(target.storage), target.location)
         self._limit = buffer_bytes
-        self._rows: list[pa.Table] = []
+        self._parts: dict[tuple[Any, ...], _Part] = {}
         self._bytes = 0
         self._open: OrderedDict[tuple[Any, ...], _OpenFile] = OrderedDict()
         self._done: list[DataFile] = []
+        self._dictionaries: list[str] | bool | None = None
         self._metrics = Metrics(target.schema, target.properties)
 
     def add(self, rows: pa.Table) -> None:
         """Take rows; writes when the buffer is full."""
-        if rows.num_rows:
-            self._rows.append(rows)
-            self._bytes += rows.nbytes
-            if self._bytes >= self._limit:
-                self._write()
+        if not rows.num_rows:
+            return
+        # Sorted as they come: one large sort at the end would hold the whole buffer twice.
+        for values, piece in split(rows, self._target.spec, self._target.schema):
+            self._parts.setdefault(_key(values), _Part(values)).pieces.append(piece)
+        self._bytes += rows.nbytes
+        if self._bytes >= self._limit:
+            self._write()
 
     def finish(self) -> list[DataFile]:
         """Write what is left and return every file."""
@@ -76,14 +84,10 @@ class FileSet:
         return self._done
 
     def _write(self) -> None:
-        if not self._rows:
-            return
-        collected, self._rows, self._bytes = pa.concat_tables(self._rows), [], 0
-        rows = collected.combine_chunks()
-        del collected
+        parts, self._parts, self._bytes = self._parts, {}, 0
         with storage_errors(self._target.table):
-            for values, part in split(rows, self._target.spec, self._target.schema):
-                self._append(values, part)
+            for part in parts.values():
+                self._append(part.values, part.rows())
 
     def _append(self, values: Record, rows: pa.Table) -> None:
         options = self._target.options
@@ -91,27 +95,31 @@ class FileSet:
         step = _rows_of(rows, options.target_file_bytes)
         group = min(_rows_of(rows, options.row_group_bytes), options.row_group_rows)
         for start in range(0, rows.num_rows, step):
-            file = self._file(values, rows.schema)
+            file = self._file(values, rows)
             file.writer.write_table(rows.slice(start, step), row_group_size=group)
             if file.sink.tell() >= options.target_file_bytes:
                 self._close(self._open.pop(_key(values)))
 
-    def _file(self, values: Record, schema: pa.Schema) -> _OpenFile:
+    def _file(self, values: Record, rows: pa.Table) -> _OpenFile:
         key = _key(values)
         if key not in self._open:
             if len(self._open) >= OPEN_FILES:
                 self._close(self._open.popitem(last=False)[1])
-            self._open[key] = self._start(values, schema)
+            self._open[key] = self._start(values, rows)
         self._open.move_to_end(key)
         return self._open[key]
 
-    def _start(self, values: Record, schema: pa.Schema) -> _OpenFile:
+    def _start(self, values: Record, rows: pa.Table) -> _OpenFile:
         target = self._target
         place = folder(values, target.spec, target.schema)
         name = f"{uuid.uuid4()}.parquet"
         path = "/".join(part for part in (target.data_path, place, name) if part)
         sink = self._storage.new_output(path).create(overwrite=False)
-        writer = pq.ParquetWriter(sink, schema, **target.options.writer)
+        if self._dictionaries is None:
+            self._dictionaries = dictionary_columns(rows)
+        writer = pq.ParquetWriter(
+            sink, rows.schema, use_dictionary=self._dictionaries, **target.options.writer
+        )
         return _OpenFile(path, values, sink, writer)
 
     def _close(self, file: _OpenFile) -> None:
@@ -134,6 +142,20 @@ class FileSet:
                 **statistics.to_serialized_dict(),
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of one partition, in the pieces they came in."""
+
+    values: Record
+    pieces: list[pa.Table] = field(default_factory=list)
+
+    def rows(self) -> pa.Table:
+        whole = pa.concat_tables(self.pieces)
+        # The writer pays for every piece of every column.
+        scattered = whole.num_rows < PIECE_ROWS * len(self.pieces)
+        return whole.combine_chunks() if scattered else whole
 
 
 @dataclass(frozen=True, slots=True)

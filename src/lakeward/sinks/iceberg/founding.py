@@ -13,11 +13,13 @@ from pyiceberg.table import Table
 from lakeward.catalogs.tables import from_iceberg
 from lakeward.clock import now_millis
 from lakeward.errors import JobStopped, TableUnsuitable
+from lakeward.model.decisions import job_command
 from lakeward.model.fields import METADATA_COLUMNS
-from lakeward.model.ledger import Ledger, TopicLedger
+from lakeward.model.ledger import Ledger, TopicLedger, property_name
 from lakeward.model.offsets import Position, TopicPartition
 from lakeward.model.spec import JobSpec
 from lakeward.records.arrow import arrow_schema
+from lakeward.sinks.iceberg.origins import ROW_KEY, has_columns
 from lakeward.sinks.iceberg.parquet import parquet_options
 from lakeward.sinks.iceberg.state import TableState
 
@@ -41,13 +43,16 @@ def first_ledger(
     if not anchor.empty:
         raise JobStopped(
             f"The table {anchor.name} has been written but has no ledger of job {spec.name}",
-            next_step="Point the connector at an empty table, or restore the ledger's property.",
+            where=f"property {property_name(spec.name)}",
+            next_step="Name an empty table in the connector, restore the property, or take the"
+            f" table over as it is: `{_adoption(anchor, spec, origin)}`",
         )
     if origin.group_positions:
         raise JobStopped(
             f"Job {spec.name} has run before, yet the table {anchor.name} is empty",
             where=f"consumer group {spec.group}",
-            next_step="Bring the old table back, delete the group, or rename the connector.",
+            next_step="Bring the old table back, or read everything again that Kafka has:"
+            f" `{job_command('adopt', spec.name, '--from', 'earliest')}`",
         )
     now = now_millis()
     return Ledger(
@@ -68,6 +73,15 @@ def first_ledger(
         tables=tables,
         written_at=now,
     )
+
+
+def _adoption(anchor: TableState, spec: JobSpec, origin: Origin) -> str:
+    """Return the way to take over a written table that can work with this one."""
+    if has_columns(anchor.table, ROW_KEY):
+        start = "table"
+    else:
+        start = "group" if origin.group_positions else "earliest"
+    return job_command("adopt", spec.name, "--from", start)
 
 
 def _topic(name: str, origin: Origin) -> TopicLedger:

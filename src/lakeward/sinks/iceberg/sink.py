@@ -14,6 +14,7 @@ from pyiceberg.manifest import DataFile
 from lakeward.clock import now_millis
 from lakeward.errors import DestinationUnavailable, Fenced, JobStopped, TableMissing
 from lakeward.failpoints import reach
+from lakeward.model.decisions import job_command, latest_decision
 from lakeward.model.ledger import Ledger, half_done, next_epoch
 from lakeward.model.offsets import Batch, Position
 from lakeward.model.outcome import Applied, Outcome, TaskResult
@@ -42,6 +43,9 @@ FILES_STAY_FRESH = 3600.0
 """Seconds after which files are written anew: orphan removal might be after the old ones."""
 
 
+KEEP_OR_ADOPT = "Rename or drop it, the job then creates its own; or add to it as it is: `{}`"
+
+
 @dataclass(frozen=True, slots=True)
 class JobState:
     """Both tables of a job, read at one moment. The anchor's ledger is the job's position."""
@@ -57,6 +61,22 @@ class JobState:
     def half_done(self) -> Ledger | None:
         """The ledger of a batch whose dead letters are committed and whose rows are not."""
         return half_done(self.ledger, [self.letters.known()])
+
+
+def same_generation(state: JobState) -> JobState:
+    """Stop if an operator's decision has reached only one of the tables."""
+    ledgers = (state.ledger, state.letters.known())
+    if ledgers[0].generation == ledgers[1].generation:
+        return state
+    decision = latest_decision(ledgers)
+    job = state.ledger.job
+    command = f"lakeward job {decision.command}" if decision else None
+    raise JobStopped(
+        f"A decision about job {job} has reached only one of its tables",
+        where=f"{state.anchor.name}: generation {ledgers[0].generation},"
+        f" {state.letters.name}: {ledgers[1].generation}",
+        next_step=f"Make it again: `{command or job_command('resume-from', job, 'table')}`",
+    )
 
 
 class IcebergSink:
@@ -96,16 +116,18 @@ class IcebergSink:
             gone = self._spec.table if anchor is None else self._letters_name
             raise JobStopped(
                 f"The table {gone} was dropped while the job ran",
-                next_step="Bring it back, or restart the job to begin with a new one.",
+                next_step="Bring it back and start the worker again; without it, see what a start"
+                f" needs: `{job_command('show', self._spec.name)}`",
             )
         later = overtaken(self.epoch, (anchor.known(), letters.known()))
         if later is not None:
             raise Fenced(
                 f"Job {self._spec.name} was taken over by another coordinator",
                 where=f"table {self._spec.table}: epoch {later.epoch}, ours {self.epoch}",
-                next_step="Nothing to do if that was intended.",
+                next_step="Nothing to do if that was intended; else stop the other one and start"
+                " the worker again.",
             )
-        return JobState(anchor, letters)
+        return same_generation(JobState(anchor, letters))
 
     def targets(self, state: JobState, schema_id: int) -> tuple[FileTarget, FileTarget]:
         """Describe both tables to the tasks that write their files."""
@@ -116,8 +138,8 @@ class IcebergSink:
 
     def commit(
         self, state: JobState, batch: Batch, result: TaskResult, pin: Pin
-    ) -> Applied | Discarded:
-        """Commit a batch: dead letters first, the anchor last."""
+    ) -> JobState | Discarded:
+        """Commit a batch, dead letters first, the anchor last; return the tables as they are."""
         commit_id = str(uuid.uuid4())
         number = state.ledger.batch + 1
         written = time.monotonic()
@@ -146,7 +168,7 @@ class IcebergSink:
         files: Sequence[object],
         notes: Mapping[str, str],
         written: float,
-    ) -> Applied | Discarded:
+    ) -> JobState | Discarded:
         """Commit to one table; on anything but a yes, read again and decide from what it says."""
         current = before
         data_files = [file for file in files if isinstance(file, DataFile)]
@@ -159,7 +181,7 @@ class IcebergSink:
             current = state.anchor if before.name == self._spec.table else state.letters
             decision = after_commit(before.seen(), current.seen(), change.ledger.commit_id)
             if isinstance(decision, Landed):
-                return Applied(current.known().snapshot_id)
+                return state
             if isinstance(decision, Discarded):
                 return decision
             if time.monotonic() - written > FILES_STAY_FRESH:
@@ -188,12 +210,13 @@ class IcebergSink:
         if anchor.ledger.tables is None:
             raise JobStopped(
                 f"The table {self._spec.table} holds the dead letters of job {self._spec.name}",
-                next_step="Name the table the records belong to.",
+                next_step="Name the table the records belong to, in the connector's"
+                " iceberg.tables, and start the worker again.",
             )
         letters = read_state(self._catalog, self._letters_name, self._spec.name)
         if letters is not None and letters.ledger is not None:
             self._check_letters(letters, letters.ledger, anchor)
-            return JobState(anchor, letters)
+            return same_generation(JobState(anchor, letters))
         beginning = replace(anchor.ledger, tables=None, commit_id=str(uuid.uuid4()))
         if letters is None:
             timeout = self._spec.limits.commit_timeout
@@ -203,9 +226,13 @@ class IcebergSink:
         else:
             raise JobStopped(
                 f"The table {self._letters_name} has rows but no ledger of job {self._spec.name}",
-                next_step="Rename or drop it; the job creates its own.",
+                next_step=KEEP_OR_ADOPT.format(self._adoption),
             )
         return None
+
+    @property
+    def _adoption(self) -> str:
+        return job_command("adopt", self._spec.name, "--from", "table")
 
     def _check_letters(self, letters: TableState, ledger: Ledger, anchor: TableState) -> None:
         parquet_options(letters.table.metadata.properties, str(letters.name))
@@ -213,7 +240,7 @@ class IcebergSink:
             raise JobStopped(
                 f"The table {letters.name} holds dead letters of another table {anchor.name}",
                 where=f"uuid {ledger.anchor_uuid}",
-                next_step="Rename or drop it; the job creates its own.",
+                next_step=KEEP_OR_ADOPT.format(self._adoption),
             )
 
     def _claim(self, state: JobState) -> bool:

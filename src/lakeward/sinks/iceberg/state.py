@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from lakeward.errors import DestinationUnavailable, JobStopped, LakewardError
+from lakeward.model.decisions import job_command
 from lakeward.model.history import Ancestry, SnapshotLink, ancestry
 from lakeward.model.ledger import Ledger, from_json, property_name
 from lakeward.model.protocol import Seen
 from lakeward.model.spec import TableName
+
+
+class Fault(Enum):
+    """Why a table's ledger cannot be gone by."""
+
+    UNREADABLE = "unreadable"
+    OTHER_TABLE = "other table"
+    ROLLED_BACK = "rolled back"
+    AMBIGUOUS = "ambiguous"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +32,31 @@ class TableState:
 
     name: TableName
     table: Table
+    job: str
     ledger: Ledger | None
+    fault: Fault | None = None
+    broken: str = ""
+    """What is wrong with a ledger that cannot be read."""
 
     @property
     def empty(self) -> bool:
         """Whether nothing was ever written to the table."""
         return not self.table.metadata.snapshots
 
+    @property
+    def head(self) -> int | None:
+        """The snapshot readers see."""
+        ref = self.table.metadata.refs.get(self.ledger.ref if self.ledger else "main")
+        return ref.snapshot_id if ref else None
+
     def known(self) -> Ledger:
         """Return the ledger of a table that must have one."""
         if self.ledger is None:
             raise JobStopped(
                 f"The table {self.name} has lost its ledger",
-                next_step="Restore the table property, or start over with a new table.",
+                where=f"property {property_name(self.job)}",
+                next_step="Restore the table property, or go on from what the table holds:"
+                f" `{job_command('adopt', self.job, '--from', 'table')}`",
             )
         return self.ledger
 
@@ -42,9 +65,54 @@ class TableState:
         metadata = self.table.metadata
         return Seen(self.known(), metadata.current_schema_id, metadata.default_spec_id)
 
+    def checked(self) -> TableState:
+        """Return the state itself, or stop the job for what is wrong with it."""
+        match self.fault:
+            case Fault.UNREADABLE:
+                raise self._unreadable()
+            case Fault.OTHER_TABLE:
+                raise self._another()
+            case Fault.ROLLED_BACK | Fault.AMBIGUOUS:
+                raise self._not_descended()
+        return self
+
+    def _unreadable(self) -> JobStopped:
+        return JobStopped(
+            f"The ledger of job {self.job} cannot be read: {self.broken}",
+            where=f"table {self.name}, property {property_name(self.job)}",
+            next_step="Restore the property from the table's metadata history, or go on from what"
+            f" the table holds: `{job_command('adopt', self.job, '--from', 'table')}`",
+        )
+
+    def _another(self) -> JobStopped:
+        return JobStopped(
+            f"The table {self.name} is not the one this job wrote",
+            where=f"uuid {self.table.metadata.table_uuid}, expected {self.known().table_uuid}",
+            next_step="Bring the old table back, or go on with this one from what it holds:"
+            f" `{job_command('adopt', self.job, '--from', 'table')}`",
+        )
+
+    def _not_descended(self) -> JobStopped:
+        ledger, head = self.known(), self.head
+        rolled_back = self.fault is Fault.ROLLED_BACK
+        what = "was rolled back" if rolled_back else "has a history we cannot follow"
+        return JobStopped(
+            f"The table {self.name} {what}",
+            where=f"head {head or 'none'}, ledger at {ledger.snapshot_id}",
+            next_step=f"Set {ledger.ref} back to snapshot {ledger.snapshot_id} or a descendant, or"
+            " read again what the table no longer holds:"
+            f" `{job_command('resume-from', self.job, 'table')}`",
+        )
+
 
 def read_state(catalog: Catalog, name: TableName, job: str) -> TableState | None:
     """Read and check a table; None if it does not exist."""
+    state = view_state(catalog, name, job)
+    return None if state is None else state.checked()
+
+
+def view_state(catalog: Catalog, name: TableName, job: str) -> TableState | None:
+    """Read a table as it is, with what is wrong with it; None if it does not exist."""
     try:
         table = catalog.load_table(name.identifier)
     except NoSuchTableError:
@@ -57,34 +125,20 @@ def read_state(catalog: Catalog, name: TableName, job: str) -> TableState | None
             where=f"catalog {catalog.name}",
             next_step="The job tries again; check catalog and storage if this goes on.",
         ) from failure
-    state = TableState(name, table, _ledger(table, name, job))
-    if state.ledger is not None:
-        _check(state, state.ledger)
-    return state
-
-
-def _ledger(table: Table, name: TableName, job: str) -> Ledger | None:
     text = table.metadata.properties.get(property_name(job))
     if text is None:
-        return None
+        return TableState(name, table, job, None)
     try:
-        return from_json(text)
+        ledger = from_json(text)
     except ValueError as broken:
-        raise JobStopped(
-            f"The ledger of job {job} cannot be read: {broken}",
-            where=f"table {name}, property {property_name(job)}",
-            next_step="Restore the property from the table's metadata history.",
-        ) from broken
+        return TableState(name, table, job, None, Fault.UNREADABLE, str(broken))
+    return TableState(name, table, job, ledger, _fault(table, ledger))
 
 
-def _check(state: TableState, ledger: Ledger) -> None:
-    metadata = state.table.metadata
+def _fault(table: Table, ledger: Ledger) -> Fault | None:
+    metadata = table.metadata
     if str(metadata.table_uuid) != ledger.table_uuid:
-        raise JobStopped(
-            f"The table {state.name} is not the one this job wrote",
-            where=f"uuid {metadata.table_uuid}, expected {ledger.table_uuid}",
-            next_step="Bring the old table back, or use a new connector name to start over.",
-        )
+        return Fault.OTHER_TABLE
     head = metadata.refs.get(ledger.ref)
     links = {
         snapshot.snapshot_id: SnapshotLink(
@@ -92,13 +146,11 @@ def _check(state: TableState, ledger: Ledger) -> None:
         )
         for snapshot in metadata.snapshots
     }
-    found = ancestry(ledger, head.snapshot_id if head else None, links)
-    if found is not Ancestry.PROVEN:
-        what = (
-            "was rolled back" if found is Ancestry.ROLLED_BACK else "has a history we cannot follow"
-        )
-        raise JobStopped(
-            f"The table {state.name} {what}",
-            where=f"head {head.snapshot_id if head else 'none'}, ledger at {ledger.snapshot_id}",
-            next_step=f"Set {ledger.ref} back to snapshot {ledger.snapshot_id} or a descendant.",
-        )
+    return FAULTS[ancestry(ledger, head.snapshot_id if head else None, links)]
+
+
+FAULTS = {
+    Ancestry.PROVEN: None,
+    Ancestry.ROLLED_BACK: Fault.ROLLED_BACK,
+    Ancestry.AMBIGUOUS: Fault.AMBIGUOUS,
+}
