@@ -19,11 +19,18 @@ from pyiceberg.catalog import Catalog
 from lakeward.catalogs.open import open_catalog
 from lakeward.catalogs.tables import create_table, load_table
 from lakeward.catalogs.warehouse import create_warehouse, embedded_catalog
-from lakeward.errors import JobStopped, OffsetsLost, SourceUnavailable, TopicMissing
+from lakeward.errors import (
+    DestinationUnavailable,
+    JobStopped,
+    OffsetsLost,
+    SourceUnavailable,
+    TopicMissing,
+)
 from lakeward.job.cycle import Committed, Job
 from lakeward.job.run import InlineRunner
 from lakeward.job.worker import build_job
 from lakeward.model.fields import STRING_MAP, Kind, Struct, optional, required
+from lakeward.model.outcome import Conflict, Unknown
 from lakeward.model.spec import JobSpec, Limits, SourceSpec, TableName
 from lakeward.schemas.shape import PartitionBy, TableShape
 from lakeward.stack.kafka import KafkaBroker
@@ -363,3 +370,39 @@ def _eventually(happens: Callable[[], Any], seconds: float = 15.0) -> None:
     while not happens():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.1)
+
+
+def test_a_commit_that_was_given_up_can_never_land(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.send(b"junk")
+    job = world.started()
+    real_send, real_read = job.sink._send, job.sink.read
+    on_its_way: list[Callable[[], Any]] = []
+
+    def swallow(state: Any, change: Any) -> Any:
+        on_its_way.append(lambda: real_send(state, change))
+        return Unknown("no answer")
+
+    def unreadable() -> Any:
+        raise DestinationUnavailable("the catalog is down")
+
+    monkeypatch.setattr(job.sink, "_send", swallow)
+    monkeypatch.setattr(job.sink, "read", unreadable)
+    with pytest.raises(DestinationUnavailable):
+        job.cycle()
+    monkeypatch.setattr(job.sink, "_send", real_send)
+    monkeypatch.setattr(job.sink, "read", real_read)
+    epoch = job.sink.epoch
+    # The batch is planned again, and just then the first request reaches the catalog.
+    plan = job._plan
+
+    def late(state: Any) -> Any:
+        assert isinstance(on_its_way.pop()(), Conflict)
+        return plan(state)
+
+    monkeypatch.setattr(Job, "_plan", lambda _, state: late(state))
+    assert job.cycle() is not None
+    assert job.sink.epoch == epoch
+    assert len(world.letters()) == 1
+    world.assert_verified()

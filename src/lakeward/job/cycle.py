@@ -62,6 +62,8 @@ class Job:
     runner: Runner
     clock: Callable[[], int] = now_millis
     _state: JobState | None = None
+    _unsettled: bool = False
+    """Whether a batch was given up whose commit may still be on its way."""
     _record_bytes: float = 0.0
     _starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where partitions begin that the ledger does not know yet."""
@@ -70,6 +72,7 @@ class Job:
     def start(self) -> None:
         """Claim the job's tables; on a first start give them their ledger."""
         self._state = self.sink.start(self._origin, self._check_kafka)
+        self._unsettled = False
 
     def cycle(self) -> Committed | None:
         """Move one batch into the tables; None if nothing waits or the table went another way."""
@@ -86,12 +89,12 @@ class Job:
         if state.half_done is not None:
             check_same_condemned(state.half_done, result.condemned)
         pin = replace(pin, condemned=frozenset(result.condemned))
+        self._unsettled, self._state = True, None
         outcome = self.sink.commit(state, batch, result, pin)
         if isinstance(outcome, Discarded):
-            self._state = None
             log.info("job %s: batch planned again: %s", self.spec.name, outcome.reason)
             return None
-        self._state = outcome
+        self._unsettled, self._state = False, outcome
         reach("after-commit")
         return self._publish(batch, result)
 
@@ -107,7 +110,8 @@ class Job:
 
     def _position(self) -> JobState:
         if self._state is None:
-            self._state = self.sink.read()
+            self._state = self.sink.reclaim() if self._unsettled else self.sink.read()
+            self._unsettled = False
             check_same_cluster(self._state.ledger, self.kafka.cluster_id())
         return self._state
 

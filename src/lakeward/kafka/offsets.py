@@ -18,7 +18,7 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec
 
-from lakeward.errors import TopicMissing
+from lakeward.errors import SourceUnavailable, TopicMissing
 from lakeward.kafka.client import explained, open_admin, open_consumer
 from lakeward.model.offsets import Position, TopicPartition
 from lakeward.model.spec import SourceSpec
@@ -109,10 +109,19 @@ class KafkaOffsets:
             futures = self._admin.list_offsets(
                 request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=PATIENCE
             )
-            return {
+            found = {
                 TopicPartition(part.topic, part.partition): future.result().offset
                 for part, future in futures.items()
             }
+        for where, offset in found.items():
+            if offset < 0:
+                # A broker that dies while it is asked leaves "no offset" and no error.
+                raise SourceUnavailable(
+                    f"Kafka did not say where {where} begins or ends",
+                    where=self._where,
+                    next_step="The job asks again; check the broker if this goes on.",
+                )
+        return found
 
     def tend(self) -> None:
         """Take what the clients have to say: unread, their log events would pile up for ever."""

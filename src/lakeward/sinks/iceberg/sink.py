@@ -99,14 +99,24 @@ class IcebergSink:
             state = self._find_or_found(origin)
             if state is not None:
                 check(state.ledger)
-                if self._claim(state):
+                epoch = next_epoch([state.letters.known(), state.ledger])
+                if self._claim(state, epoch):
+                    self.epoch = epoch
                     return self.read()
             self._back_off(attempt)
-        raise DestinationUnavailable(
-            f"The tables of job {self._spec.name} could not be claimed",
-            where=f"table {self._spec.table}, {CLAIM_ATTEMPTS} attempts",
-            next_step="Check that no other coordinator keeps claiming the same job.",
-        )
+        raise self._unclaimed()
+
+    def reclaim(self) -> JobState:
+        """Claim the tables once more after a batch was given up, with the epoch we have.
+
+        A commit of that batch may still be on its way, and the batch may be judged otherwise when
+        it runs again. A successor's claim stays: then reading raises.
+        """
+        for attempt in range(CLAIM_ATTEMPTS):
+            if self._claim(self.read(), self.epoch):
+                return self.read()
+            self._back_off(attempt)
+        raise self._unclaimed()
 
     def read(self) -> JobState:
         """Read both tables, check them, and make sure that we still own them."""
@@ -243,20 +253,25 @@ class IcebergSink:
                 next_step=KEEP_OR_ADOPT.format(self._adoption),
             )
 
-    def _claim(self, state: JobState) -> bool:
-        """Take the next epoch on every table, the anchor last.
+    def _claim(self, state: JobState, epoch: int) -> bool:
+        """Write the epoch on every table, the anchor last.
 
-        That dooms whatever a predecessor has in flight, on any of them.
+        That dooms whatever a predecessor, or we, have in flight on any of them.
         """
-        epoch = next_epoch([state.letters.known(), state.ledger])
         for table in (state.letters, state.anchor):
             ledger = claimed(table.known(), epoch, str(uuid.uuid4()), now_millis())
             if not isinstance(self._send(table, Change(ledger)), Applied):
                 return False
             if table is state.letters:
                 reach("claim")
-        self.epoch = epoch
         return True
+
+    def _unclaimed(self) -> DestinationUnavailable:
+        return DestinationUnavailable(
+            f"The tables of job {self._spec.name} could not be claimed",
+            where=f"table {self._spec.table}, {CLAIM_ATTEMPTS} attempts",
+            next_step="Check that no other coordinator keeps claiming the same job.",
+        )
 
     def _target(self, state: TableState, schema_id: int) -> FileTarget:
         metadata = state.table.metadata
