@@ -11,10 +11,11 @@ from pyiceberg.table import Table
 
 from lakeward.errors import DestinationUnavailable, JobStopped, LakewardError
 from lakeward.model.decisions import job_command
-from lakeward.model.history import Ancestry, SnapshotLink, ancestry
+from lakeward.model.history import Ancestry
 from lakeward.model.ledger import Ledger, from_json, property_name
 from lakeward.model.protocol import Seen
 from lakeward.model.spec import TableName
+from lakeward.sinks.iceberg.lineage import lineage
 
 
 class Fault(Enum):
@@ -136,17 +137,9 @@ def view_state(catalog: Catalog, name: TableName, job: str) -> TableState | None
 
 
 def _fault(table: Table, ledger: Ledger) -> Fault | None:
-    metadata = table.metadata
-    if str(metadata.table_uuid) != ledger.table_uuid:
+    if str(table.metadata.table_uuid) != ledger.table_uuid:
         return Fault.OTHER_TABLE
-    head = metadata.refs.get(ledger.ref)
-    links = {
-        snapshot.snapshot_id: SnapshotLink(
-            snapshot.parent_snapshot_id, snapshot.sequence_number or 0
-        )
-        for snapshot in metadata.snapshots
-    }
-    return FAULTS[ancestry(ledger, head.snapshot_id if head else None, links)]
+    return FAULTS[lineage(table, ledger)]
 
 
 FAULTS = {
