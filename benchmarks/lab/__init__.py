@@ -1,0 +1,1 @@
+"""What all benchmarks share: ground to run on, meters, engines, figures, charts."""

@@ -1,0 +1,146 @@
+"""The floor: librdkafka, the strict decoder and Parquet in one plain process per core.
+
+No Spark, no plan, no commit: what the work itself costs with the same parts. Run by drain.py.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from lakeward.catalogs.open import open_catalog
+from lakeward.catalogs.tables import from_iceberg
+from lakeward.model.offsets import Slice
+from lakeward.model.spec import CatalogSpec, Limits
+from lakeward.records.chunk import Chunk
+from lakeward.records.decode_json import JsonDecoder
+from lakeward.sinks.iceberg.files import FileSet, FileTarget
+
+CHUNK = 20_000
+MEET_WITHIN = 120.0
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the processes share: tasks to do, records in complete files, and a meeting point."""
+
+    todo: SimpleQueue[Any]
+    finished: Synchronized[int]
+    first: Barrier
+    """Where all wait for each other once: an engine's first commit, too, comes when every one of
+    its processes has started and completed files."""
+
+
+def main() -> None:
+    given = json.loads(sys.argv[1])
+    context = multiprocessing.get_context("spawn")
+    crowd = min(given["cores"], len(given["tasks"]))
+    shared = Shared(context.SimpleQueue(), context.Value("q", 0), context.Barrier(crowd))
+    for task in [*given["tasks"], *[None] * crowd]:
+        shared.todo.put(task)
+    workers = [
+        context.Process(target=work, args=(given, shared), daemon=True) for _core in range(crowd)
+    ]
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers):
+        report(given["progress"], shared.finished.value)
+        time.sleep(0.02)
+    if any(worker.exitcode for worker in workers):
+        raise SystemExit("a process of the floor failed")
+    report(given["progress"], shared.finished.value)
+    time.sleep(600)
+
+
+def report(path: str, records: int) -> None:
+    draft = Path(f"{path}.new")
+    draft.write_text(str(records))
+    draft.replace(path)
+
+
+def work(given: dict[str, Any], shared: Shared) -> None:
+    """Take tasks until there are none; each is some slices, and files of its own."""
+    target = target_of(given)
+    decoder = JsonDecoder(from_iceberg(target.schema), 16 * 1024 * 1024, metadata_columns=True)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": given["bootstrap_servers"],
+            "group.id": "floor",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "fetch.queue.backoff.ms": 5,
+            "queued.min.messages": 1_000_000,
+            "queued.max.messages.kbytes": 32 * 1024,
+            "check.crcs": False,
+            "fetch.wait.max.ms": 10,
+        }
+    )
+    met = False
+    while (task := shared.todo.get()) is not None:
+        files = FileSet(target, Limits().buffer_bytes)
+        slices = [Slice(*each) for each in task]
+        for part in slices:
+            for chunk in chunks(consumer, part):
+                files.add(decoder.decode(chunk).rows)
+        files.finish()
+        if not met:
+            shared.first.wait(MEET_WITHIN)
+            met = True
+        with shared.finished.get_lock():
+            shared.finished.value += sum(map(len, slices))
+
+
+def target_of(given: dict[str, Any]) -> FileTarget:
+    catalog = open_catalog(CatalogSpec(given["catalog"]["name"], given["catalog"]["properties"]))
+    table = catalog.load_table(tuple(given["table"]))
+    metadata = table.metadata
+    return FileTarget(
+        ".".join(given["table"]),
+        table.location(),
+        table.schema(),
+        metadata.spec(),
+        metadata.properties,
+        table.io.properties,
+    )
+
+
+def chunks(consumer: Consumer, part: Slice) -> Iterator[Chunk]:
+    """Yield a slice of a topic that nobody writes to and that has no gaps."""
+    consumer.assign([TopicPartition(part.topic, part.partition, part.start)])
+    at, held = part.start, []
+    while at < part.end:
+        messages = consumer.consume(min(CHUNK - len(held), part.end - at), 1.0)
+        held += messages
+        at += len(messages)
+        if held and (len(held) >= CHUNK or at == part.end):
+            yield chunk_of(part, held)
+            held = []
+    consumer.unassign()
+
+
+def chunk_of(part: Slice, messages: list[Message]) -> Chunk:
+    count = len(messages)
+    return Chunk(
+        part.topic,
+        part.partition,
+        np.fromiter((message.offset() for message in messages), np.int64, count),
+        np.fromiter((message.timestamp()[1] for message in messages), np.int64, count),
+        [message.value() for message in messages],
+        lambda index: messages[index].key(),
+    )
+
+
+if __name__ == "__main__":
+    main()
