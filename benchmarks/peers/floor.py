@@ -134,7 +134,7 @@ def chunk_of(part: Slice, messages: list[Message]) -> Chunk:
     count = len(messages)
     return Chunk(
         part.topic,
-        part.partition,
+        np.full(count, part.partition, np.int32),
         np.fromiter((message.offset() for message in messages), np.int64, count),
         np.fromiter((message.timestamp()[1] for message in messages), np.int64, count),
         [message.value() for message in messages],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from lakeward.errors import LakewardError, TaskCrashed
 from lakeward.job.take_apart import Task, run_apart
-from lakeward.job.task import Work, run_task
+from lakeward.job.task import Work, rehearse, run_task
 from lakeward.model.offsets import Batch, Slice
 from lakeward.model.outcome import TaskResult
 
@@ -95,6 +96,14 @@ class SparkRunner:
                 where=f"{len(tasks)} tasks from {tasks[0][0]}",
                 next_step="The job tries again; look for its end in the system's log.",
             ) from failure
+
+
+def warm_up(context: SparkContext) -> None:
+    """Start the processes that run tasks before there is one: the first takes seconds."""
+    cores = int(context.defaultParallelism)
+    with suppress(Exception):
+        # What is wrong here will be wrong, and told, when the first batch runs.
+        context.parallelize(range(cores), cores).foreach(rehearse)
 
 
 class InlineRunner:

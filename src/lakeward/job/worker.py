@@ -12,7 +12,7 @@ from lakeward.catalogs.open import open_catalog
 from lakeward.job.coordinator import Coordinator
 from lakeward.job.cycle import Job
 from lakeward.job.progress import Progress, write_progress
-from lakeward.job.run import Runner, SparkRunner
+from lakeward.job.run import Runner, SparkRunner, warm_up
 from lakeward.kafka.offsets import KafkaOffsets
 from lakeward.model.spec import JobSpec
 from lakeward.session import start_session
@@ -47,6 +47,8 @@ def run_worker(
         Coordinator(build_job(spec, runner, stop), stop, lambda p: write_progress(progress, p))
         for spec, runner in zip(specs, runners, strict=True)
     ]
+    warming = threading.Thread(target=warm_up, args=(session.sparkContext,), daemon=True)
+    warming.start()
     threads = [
         threading.Thread(target=coordinator.run, name=coordinator.progress.name, daemon=True)
         for coordinator in coordinators

@@ -68,8 +68,21 @@ def cut(ranges: Sequence[Slice], limits: Limits, cores: int) -> Batch:
         return Batch(ranges, (ranges,) if ranges else ())
     size = min(limits.slice_records, -(-total // (cores * TASKS_PER_CORE)))
     size = max(size, limits.small_batch_records)
-    pieces = sorted((piece for part in ranges for piece in _pieces(part, size)), key=len)
-    return Batch(ranges, tuple((piece,) for piece in reversed(pieces)))
+    tasks = _grouped([piece for part in ranges for piece in _pieces(part, size)], size)
+    # The largest first: what is left at the end is small.
+    return Batch(ranges, tuple(sorted(tasks, key=lambda task: -sum(map(len, task)))))
+
+
+def _grouped(pieces: Sequence[Slice], size: int) -> list[tuple[Slice, ...]]:
+    """Put pieces of different partitions together while they fit: a task costs, and so do files."""
+    tasks: list[list[Slice]] = []
+    for piece in pieces:
+        fits = tasks and sum(map(len, tasks[-1])) + len(piece) <= size
+        if fits and tasks[-1][-1].where != piece.where:
+            tasks[-1].append(piece)
+        else:
+            tasks.append([piece])
+    return [tuple(task) for task in tasks]
 
 
 def _pieces(part: Slice, size: int) -> list[Slice]:

@@ -1,9 +1,9 @@
-"""A chunk of one partition's records, as read: the unit the decoder works on."""
+"""A chunk of one topic's records, as read: the unit the decoder works on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +22,18 @@ def micros_of(millis: npt.NDArray[np.int64]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive records of one partition. Values are as Kafka gave them; None is a tombstone."""
+    """Records of one topic, in order within each partition; a value of None is a tombstone."""
 
     topic: str
-    partition: int
+    partitions: npt.NDArray[np.int32]
     offsets: npt.NDArray[np.int64]
     timestamps: npt.NDArray[np.int64]
     """Kafka timestamps in ms, -1 where a record has none."""
     values: Sequence[bytes | None]
     key: Callable[[int], bytes | None]
     """Returns the key of the record at an index; only dead letters ask for it."""
-    leader_epoch: int = -1
-    """Leader epoch of the last record, -1 if the broker does not say."""
+    leader_epochs: Mapping[int, int] = field(default_factory=dict)
+    """Leader epoch of each partition's last record, -1 if the broker does not say."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -42,6 +42,7 @@ class Chunk:
         """Return the records at these indexes as a chunk of their own."""
         return replace(
             self,
+            partitions=self.partitions[indexes],
             offsets=self.offsets[indexes],
             timestamps=self.timestamps[indexes],
             values=[self.values[index] for index in indexes.tolist()],

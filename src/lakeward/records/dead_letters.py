@@ -61,7 +61,7 @@ def letter_of(chunk: Chunk, index: int, unfit: Unfit) -> DeadLetter:
     """Return the record at an index of a chunk as a dead letter."""
     return DeadLetter(
         chunk.topic,
-        chunk.partition,
+        int(chunk.partitions[index]),
         int(chunk.offsets[index]),
         int(chunk.timestamps[index]),
         chunk.key(index),

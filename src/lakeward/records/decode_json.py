@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakeward.model.fields import METADATA_NAMES, Decimal, List, Map, Struct, Type
+from lakeward.model.offsets import TopicPartition
 from lakeward.records.arrow import arrow_schema, arrow_type, validity
 from lakeward.records.chunk import Chunk, micros_of
 from lakeward.records.columns import Place, duckdb_type, rebuild
@@ -45,8 +46,8 @@ class Decoded:
     bytes: int = 0
     """Size of all values, as they came."""
     drift: Counter[str] = field(default_factory=Counter)
-    condemned: list[int] = field(default_factory=list)
-    """Offsets of the letters whose records the decoder does not survive."""
+    condemned: list[tuple[TopicPartition, int]] = field(default_factory=list)
+    """The records among the letters that the decoder does not survive."""
 
 
 class JsonDecoder:
@@ -227,7 +228,7 @@ def _origin(chunk: Chunk, live: Indexes) -> dict[str, pa.Array]:
     """Say where rows came from: the metadata columns."""
     return {
         "_topic": pa.repeat(pa.scalar(chunk.topic), len(live)),
-        "_kafka_partition": pa.repeat(pa.scalar(chunk.partition, pa.int32()), len(live)),
+        "_kafka_partition": pa.array(chunk.partitions[live]),
         "_offset": pa.array(chunk.offsets[live]),
         "_timestamp": micros_of(chunk.timestamps[live]),
     }

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeward.errors import LakewardError
+from lakeward.model.offsets import TopicPartition
 from lakeward.records.chunk import Chunk
 from lakeward.records.dead_letters import Reason, Unfit, letter_of
 from lakeward.records.decode_json import Decoded, JsonDecoder
@@ -21,13 +22,16 @@ OF_THE_MACHINE = (MemoryError, duckdb.OutOfMemoryException, duckdb.IOException, 
 
 
 def decode_surely(
-    decoder: JsonDecoder, chunk: Chunk, condemned: Collection[int] = frozenset()
+    decoder: JsonDecoder, chunk: Chunk, condemned: Collection[tuple[TopicPartition, int]] = ()
 ) -> Decoded:
-    """Decode a chunk; set aside the condemned offsets, and any record that makes the decoder fail.
+    """Decode a chunk; set aside condemned records, and any that makes the decoder fail.
 
     A decoder should not fail; when it does, the record is found by halving the chunk.
     """
-    doomed = np.isin(chunk.offsets, list(condemned)) if condemned else np.zeros(len(chunk), bool)
+    doomed = np.zeros(len(chunk), np.bool_)
+    for where, offset in condemned:
+        if where.topic == chunk.topic:
+            doomed |= (chunk.partitions == where.partition) & (chunk.offsets == offset)
     if not doomed.any():
         return _decode(decoder, chunk)
     kept = _decode(decoder, chunk.pick(np.flatnonzero(~doomed)))
@@ -42,7 +46,7 @@ def _decode(decoder: JsonDecoder, chunk: Chunk) -> Decoded:
         raise
     except Exception as failure:
         if len(chunk) == 1:
-            log.exception("record %s-%d@%d", chunk.topic, chunk.partition, chunk.offsets[0])
+            log.exception("record %s-%d@%d", chunk.topic, chunk.partitions[0], chunk.offsets[0])
             return _set_aside(decoder, chunk, f"{type(failure).__name__} in the decoder")
     middle = np.arange(len(chunk)) < len(chunk) // 2
     halves = (chunk.pick(np.flatnonzero(middle)), chunk.pick(np.flatnonzero(~middle)))
@@ -51,11 +55,12 @@ def _decode(decoder: JsonDecoder, chunk: Chunk) -> Decoded:
 
 def _set_aside(decoder: JsonDecoder, chunk: Chunk, message: str) -> Decoded:
     verdict = Unfit(Reason.CRASHES_DECODER, message)
+    letters = [letter_of(chunk, index, verdict) for index in range(len(chunk))]
     return Decoded(
         decoder.no_rows(),
-        letters=[letter_of(chunk, index, verdict) for index in range(len(chunk))],
+        letters,
         bytes=int(chunk.sizes().clip(0).sum()),
-        condemned=chunk.offsets.tolist(),
+        condemned=[(TopicPartition(each.topic, each.partition), each.offset) for each in letters],
     )
 
 

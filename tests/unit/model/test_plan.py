@@ -44,6 +44,14 @@ def test_a_large_batch_is_cut_so_that_every_core_has_work() -> None:
     assert all(len(piece) <= LIMITS.slice_records for task in batch.tasks for piece in task)
 
 
+def test_many_partitions_with_little_each_share_tasks() -> None:
+    batch = plan_batch(at(*[0] * 80), ends(*[10] * 80), LIMITS, 2)
+    assert batch is not None
+    assert len(batch.tasks) == 4
+    assert sorted(piece for task in batch.tasks for piece in task) == list(batch.ranges)
+    assert all(len({piece.where for piece in task}) == len(task) for task in batch.tasks)
+
+
 def test_the_record_limit_is_shared_and_small_backlogs_are_taken_whole() -> None:
     batch = plan_batch(at(0, 0, 0), ends(10, 5000, 5000), LIMITS, 2)
     assert batch is not None

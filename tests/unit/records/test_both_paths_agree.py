@@ -122,7 +122,14 @@ def json_texts(draw: st.DrawFn) -> str:
 
 def chunk_of(values: list[bytes]) -> Chunk:
     count = len(values)
-    return Chunk("t", 3, np.arange(count), np.zeros(count, np.int64), values, lambda _index: None)
+    return Chunk(
+        "t",
+        np.full(count, 3, np.int32),
+        np.arange(count),
+        np.zeros(count, np.int64),
+        values,
+        lambda _index: None,
+    )
 
 
 def plain_decoder(fields: Struct) -> JsonDecoder:

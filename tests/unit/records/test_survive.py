@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lakeward.model.fields import Kind, Struct, optional, required
+from lakeward.model.offsets import TopicPartition
 from lakeward.records.chunk import Chunk
 from lakeward.records.dead_letters import Reason
 from lakeward.records.decode_json import Decoded, JsonDecoder
@@ -17,11 +18,13 @@ from lakeward.records.survive import decode_surely
 
 FIELDS = Struct((required("id", Kind.LONG), optional("kind", Kind.STRING)))
 FIRST = 100
+HERE, THERE = TopicPartition("t", 2), TopicPartition("t", 1)
 
 
 def chunk(values: Sequence[bytes | None]) -> Chunk:
     offsets = np.arange(FIRST, FIRST + len(values))
-    return Chunk("t", 2, offsets, offsets * 10, list(values), lambda index: f"k{index}".encode())
+    partitions = np.full(len(values), 2, np.int32)
+    return Chunk("t", partitions, offsets, offsets * 10, list(values), lambda i: f"k{i}".encode())
 
 
 def records(count: int) -> list[bytes | None]:
@@ -53,7 +56,7 @@ def test_a_record_that_makes_the_decoder_fail_is_a_dead_letter_and_its_neighbour
 
     assert decoded.rows.column("id").to_pylist() == [*range(50), *range(48)]
     assert decoded.tombstones == 1
-    assert decoded.condemned == [FIRST + 50]
+    assert decoded.condemned == [(HERE, FIRST + 50)]
     (letter,) = decoded.letters
     assert letter.reason is Reason.CRASHES_DECODER
     assert (letter.offset, letter.timestamp, letter.key) == (150, 1500, b"k50")
@@ -78,10 +81,12 @@ def test_condemned_records_are_set_aside_without_being_decoded() -> None:
     values = [*records(3), b"poison", *records(2), b"poison"]
     decoder = Fragile(AssertionError("decoded after all"))
 
-    decoded = decode_surely(decoder, chunk(values), {103, 106, 999})
+    decoded = decode_surely(
+        decoder, chunk(values), {(HERE, 103), (HERE, 106), (HERE, 999), (THERE, 101)}
+    )
 
     assert decoded.rows.num_rows == 5
     assert [letter.offset for letter in decoded.letters] == [103, 106]
     assert [letter.key for letter in decoded.letters] == [b"k3", b"k6"]
-    assert decoded.condemned == [103, 106]
+    assert decoded.condemned == [(HERE, 103), (HERE, 106)]
     assert decoder.chunks == 1

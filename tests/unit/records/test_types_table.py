@@ -69,7 +69,14 @@ def outcome_exactly(text: str, fields: Struct) -> tuple[Any, str]:
 def outcome_in_a_chunk(text: str, fields: Struct) -> tuple[Any, str]:
     """Decode the record between two harmless ones, as it would come from Kafka."""
     values = [b"{}", text.encode(), b"{}"]
-    chunk = Chunk("t", 0, np.arange(3), np.zeros(3, np.int64), values, lambda _index: None)
+    chunk = Chunk(
+        "t",
+        np.zeros(3, np.int32),
+        np.arange(3),
+        np.zeros(3, np.int64),
+        values,
+        lambda _index: None,
+    )
     decoded = decoder_of(fields).decode(chunk)
     if decoded.letters:
         assert [letter.offset for letter in decoded.letters] == [1]

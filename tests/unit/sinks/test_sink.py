@@ -68,7 +68,14 @@ def work(
     """Decode and write records as a task would, without Kafka."""
     rows_target, letters_target = sink.targets(state, pin(spec, state).schema_id)
     offsets = np.arange(start, start + len(values))
-    chunk = Chunk("t", 0, offsets, np.full(len(values), 1000), values, lambda _index: None)
+    chunk = Chunk(
+        "t",
+        np.zeros(len(values), np.int32),
+        offsets,
+        np.full(len(values), 1000),
+        values,
+        lambda _index: None,
+    )
     decoder = JsonDecoder(from_iceberg(rows_target.schema), 1 << 20, metadata_columns=True)
     decoded = decoder.decode(chunk)
     rows, letters = FileSet(rows_target, 1 << 20), FileSet(letters_target, 1 << 20)
