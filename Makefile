@@ -12,8 +12,9 @@ UV_VERSION := 0.13.7
 CANDIDATES := python3 python3.13 python3.12 python3.11
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ARGS :=
+ROUNDS := 3
 
-.PHONY: help setup jars demo test test-unit test-integration test-full coverage check bench clean
+.PHONY: help setup jars demo test test-unit test-integration test-full faults coverage check bench clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,12 +27,13 @@ jars: $(STAMP)  ## Fetch the jars of Kafka and Spark, once per machine
 demo: jars  ## Run the whole pipeline on this machine; options: make demo ARGS=--keep
 	@$(LAKEWARD) demo $(ARGS)
 
-test: $(STAMP) check  ## Run checks, unit and integration tests: what CI runs
+test: $(STAMP) check  ## Run checks, unit, integration and the quick fault tests: what CI runs
 	@set -euo pipefail; log=$$(mktemp); $(LAKEWARD) doctor --fetch >"$$log" 2>&1 & fetching=$$!; \
 	trap 'kill $$fetching 2>/dev/null || true; rm -f "$$log"' EXIT; \
-	$(PYTEST) -n 2 --dist worksteal tests/unit; \
+	$(PYTEST) -n 2 --dist worksteal tests/unit tests/model; \
 	wait $$fetching || { cat "$$log"; exit 1; }
 	@$(PYTEST) tests/integration
+	@$(PYTEST) -n 2 --dist worksteal -m "not slow" tests/faults
 
 test-unit: $(STAMP)  ## Run unit tests: no Java, no broker, seconds
 	@$(PYTEST) -n 2 --dist worksteal tests/unit $(ARGS)
@@ -42,9 +44,12 @@ test-integration: jars  ## Run tests against a real broker and Spark
 test-full: test  ## Run everything in test, then the whole demo in a folder of its own
 	@set -euo pipefail; home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; LAKEWARD_HOME="$$home" $(LAKEWARD) demo
 
+faults: jars  ## Run the whole fault suite three times in a row and write docs/faults.md
+	@$(PYTEST) tests/faults --rounds $(ROUNDS) --write-faults docs/faults.md $(ARGS)
+
 coverage: jars  ## Run all tests under coverage and print what they miss
 	@rm -f .coverage .coverage.*
-	@$(PYTHON) -m coverage run -m pytest tests
+	@$(PYTHON) -m coverage run -m pytest -m "not slow" tests
 	@$(PYTHON) -m coverage combine --quiet
 	@$(PYTHON) -m coverage report --show-missing --skip-covered
 
@@ -53,8 +58,8 @@ check: $(STAMP)  ## Check format, lint and types
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m mypy
 
-bench: jars  ## Measure how fast a backlog drains into a table
-	@$(PYTHON) benchmarks/drain.py $(ARGS)
+bench: jars  ## Run all benchmarks, write docs/benchmarks.md; a short look: make bench ARGS=--quick
+	@$(PYTHON) benchmarks/report.py $(ARGS)
 
 clean:  ## Remove .venv and what tools left; data in .lakeward stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .coverage.* dist

@@ -66,8 +66,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("-n", type=int, default=1_500_000, help="records (1,500,000)")
-    parser.add_argument("--batch", type=int, default=500_000, help="most records a commit covers")
+    parser.add_argument("-n", type=int, default=3_000_000, help="records (3,000,000)")
+    parser.add_argument("--batch", type=int, default=1_000_000, help="most records a commit covers")
     parser.add_argument("--rounds", type=int, default=2, help="how often each engine runs (2)")
     parser.add_argument(
         "--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES), help="who takes part"

@@ -18,17 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from lakeward.catalogs.open import open_catalog
 from lakeward.catalogs.tables import from_iceberg
+from lakeward.kafka.read import CHUNK_RECORDS
 from lakeward.model.offsets import Slice
 from lakeward.model.spec import CatalogSpec, Limits
 from lakeward.records.chunk import Chunk
 from lakeward.records.decode_json import JsonDecoder
 from lakeward.sinks.iceberg.files import FileSet, FileTarget
 
-CHUNK = 20_000
 MEET_WITHIN = 120.0
 
 
@@ -72,6 +73,7 @@ def report(path: str, records: int) -> None:
 
 def work(given: dict[str, Any], shared: Shared) -> None:
     """Take tasks until there are none; each is some slices, and files of its own."""
+    pa.set_memory_pool(pa.system_memory_pool())
     target = target_of(given)
     decoder = JsonDecoder(from_iceberg(target.schema), 16 * 1024 * 1024, metadata_columns=True)
     consumer = Consumer(
@@ -121,10 +123,10 @@ def chunks(consumer: Consumer, part: Slice) -> Iterator[Chunk]:
     consumer.assign([TopicPartition(part.topic, part.partition, part.start)])
     at, held = part.start, []
     while at < part.end:
-        messages = consumer.consume(min(CHUNK - len(held), part.end - at), 1.0)
+        messages = consumer.consume(min(CHUNK_RECORDS - len(held), part.end - at), 1.0)
         held += messages
         at += len(messages)
-        if held and (len(held) >= CHUNK or at == part.end):
+        if held and (len(held) >= CHUNK_RECORDS or at == part.end):
             yield chunk_of(part, held)
             held = []
     consumer.unassign()

@@ -19,8 +19,9 @@ from lakeward.kafka.client import explain, explained, open_consumer
 from lakeward.model.offsets import Slice, TopicPartition
 from lakeward.records.chunk import Chunk
 
-CHUNK_BYTES = 8 * 1024 * 1024
-CHUNK_RECORDS = 20_000
+CHUNK_BYTES = 24 * 1024 * 1024
+CHUNK_RECORDS = 30_000
+"""Fewer per chunk cost more each: 9 ms per chunk do not depend on its size."""
 PATIENCE = 60.0
 """Seconds without a single record or answer before a slice is given up and tried again."""
 
