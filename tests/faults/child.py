@@ -61,10 +61,13 @@ class Child:
         def seen() -> bool:
             if happens():
                 return True
-            assert self._ended(0) is None, f"{what}: the process ended first\n{self.log}"
+            assert self._ended(0) is None, f"{what}: the process ended first"
             return False
 
-        eventually(seen, f"{what}\n{self.log[-3000:]}", seconds)
+        try:
+            eventually(seen, what, seconds)
+        except AssertionError as failure:
+            raise AssertionError(f"{failure}\n{self.log[-3000:]}") from failure
 
     def until_it_says(self, text: str) -> None:
         self.until(lambda: text in self.log, f"its log says {text!r}")

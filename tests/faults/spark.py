@@ -56,6 +56,8 @@ def start_worker(
 def finish(world: World) -> None:
     """Let a worker that nobody disturbs read all there is."""
     worker = start_worker(world)
+    # All may be read already; a process that is asked to stop before it listens dies otherwise.
+    worker.until(lambda: "claimed with epoch" in worker.log, "the worker has claimed the job", 120)
     worker.until(world.caught_up, "the worker has read everything", 120)
     worker.end()
 

@@ -159,7 +159,7 @@ def test_a_broker_that_dies_under_spark_is_waited_for(
         worker.until(lambda: sum(world.positions().values()) > 0, "a batch is committed", 120)
         world.mixed(20_000, 40_000)
         mortal_broker.kill()
-        worker.until_state("WAITING", 120)
+        worker.until_state("WAITING", 180)
         mortal_broker.start()
         world.mixed(40_000, 45_000)
         worker.until(world.caught_up, "the worker has read everything", 180)
