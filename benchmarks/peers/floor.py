@@ -1,4 +1,4 @@
-"""The floor: librdkafka, the strict decoder and Parquet in one plain process per core.
+"""The floor: the same reader, strict decoder and Parquet writer in one plain process per core.
 
 No Spark, no plan, no commit: what the work itself costs with the same parts. Run by drain.py.
 """
@@ -9,7 +9,6 @@ import json
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.sharedctypes import Synchronized
@@ -17,16 +16,13 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from confluent_kafka import Consumer, Message, TopicPartition
 
 from lakeward.catalogs.open import open_catalog
 from lakeward.catalogs.tables import from_iceberg
-from lakeward.kafka.read import CHUNK_RECORDS
+from lakeward.kafka.read import SliceReader
 from lakeward.model.offsets import Slice
 from lakeward.model.spec import CatalogSpec, Limits
-from lakeward.records.chunk import Chunk
 from lakeward.records.decode_json import JsonDecoder
 from lakeward.sinks.iceberg.files import FileSet, FileTarget
 
@@ -76,26 +72,13 @@ def work(given: dict[str, Any], shared: Shared) -> None:
     pa.set_memory_pool(pa.system_memory_pool())
     target = target_of(given)
     decoder = JsonDecoder(from_iceberg(target.schema), 16 * 1024 * 1024, metadata_columns=True)
-    consumer = Consumer(
-        {
-            "bootstrap.servers": given["bootstrap_servers"],
-            "group.id": "floor",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "error",
-            "fetch.queue.backoff.ms": 5,
-            "queued.min.messages": 1_000_000,
-            "queued.max.messages.kbytes": 32 * 1024,
-            "check.crcs": False,
-            "fetch.wait.max.ms": 10,
-        }
-    )
+    reader = SliceReader(given["bootstrap_servers"])
     met = False
     while (task := shared.todo.get()) is not None:
         files = FileSet(target, Limits().buffer_bytes)
         slices = [Slice(*each) for each in task]
-        for part in slices:
-            for chunk in chunks(consumer, part):
-                files.add(decoder.decode(chunk).rows)
+        for chunk in reader.read(slices):
+            files.add(decoder.decode(chunk).rows)
         files.finish()
         if not met:
             shared.first.wait(MEET_WITHIN)
@@ -115,32 +98,6 @@ def target_of(given: dict[str, Any]) -> FileTarget:
         metadata.spec(),
         metadata.properties,
         table.io.properties,
-    )
-
-
-def chunks(consumer: Consumer, part: Slice) -> Iterator[Chunk]:
-    """Yield a slice of a topic that nobody writes to and that has no gaps."""
-    consumer.assign([TopicPartition(part.topic, part.partition, part.start)])
-    at, held = part.start, []
-    while at < part.end:
-        messages = consumer.consume(min(CHUNK_RECORDS - len(held), part.end - at), 1.0)
-        held += messages
-        at += len(messages)
-        if held and (len(held) >= CHUNK_RECORDS or at == part.end):
-            yield chunk_of(part, held)
-            held = []
-    consumer.unassign()
-
-
-def chunk_of(part: Slice, messages: list[Message]) -> Chunk:
-    count = len(messages)
-    return Chunk(
-        part.topic,
-        np.full(count, part.partition, np.int32),
-        np.fromiter((message.offset() for message in messages), np.int64, count),
-        np.fromiter((message.timestamp()[1] for message in messages), np.int64, count),
-        [message.value() for message in messages],
-        lambda index: messages[index].key(),
     )
 
 
